@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace stoker {
+
+/// For `loader_options::epochs`: `next()` never reports the end of an epoch, one follows the other.
+inline constexpr int endless = -1;
+
+/// How a loader loads: PyTorch's names in PyTorch's order (designators must keep this order).
+/// All values are checked when a loader is constructed; the error names option, value and range.
+struct loader_options {
+    // What is delivered.
+
+    /// Samples a batch, 1 up. Larger batches cost memory: see `loader.memory()`.
+    int batch_size = 1;
+    /// A new keyed permutation each epoch, computed and never stored. Not with a sampler.
+    bool shuffle = false;
+    /// Worker processes; 0 loads in the calling process. Start at 4, then let `sweep` find the elbow.
+    int num_workers = 0;
+    /// Leave out the last batch of an epoch when it is smaller than batch_size.
+    bool drop_last = false;
+    /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped workers
+    /// are noticed all the same). Ignored without workers.
+    std::chrono::milliseconds timeout{0};
+    /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
+    /// num_workers × prefetch_factor batches of memory. Ignored without workers.
+    int prefetch_factor = 2;
+    /// Keep the workers from epoch to epoch (PyTorch: false). Ignored without workers.
+    bool persistent_workers = true;
+    /// Deliver batches in the sampler's order; false: as they get ready.
+    bool in_order = true;
+    /// Key of all randomness: order and the samples' generators.
+    std::uint64_t seed = 0;
+    /// How many epochs will be read, so that workers run ahead into the next one; 0: not told
+    /// (each epoch begins when asked for); `endless`: one stream of batches without ends.
+    int epochs = 0;
+    /// Most bytes of batch memory (slots × batch); 0: no limit of ours. A loader that is known to
+    /// need more is refused; a batch that would need more is an error of that batch.
+    std::uint64_t memory_limit_bytes = 0;
+    /// Name in errors and in the workers' process names.
+    std::string name{};
+    /// Fork although the process has other threads. Only where none of them can hold a lock that
+    /// the dataset needs; `fork_server` is the safe way.
+    bool fork_with_threads = false;
+};
+
+}  // namespace stoker

@@ -1,0 +1,29 @@
+#pragma once
+// Makes one batch in a slot: the same function in a worker and, with num_workers = 0, in main, so
+// that results and errors are the same. CONTRACT between lib/worker (owner) and lib/loader.
+
+#include "ipc/messages.hpp"
+#include "ipc/slab.hpp"
+#include <stoker/collate/fetcher.hpp>
+#include <stoker/core/error.hpp>
+
+namespace stoker::detail {
+
+struct batch_maker_settings {
+    std::uint64_t seed = 0;
+    int worker = 0;        ///< as datasets see it
+    int num_workers = 0;   ///< 0: the calling process; errors then carry no worker and pid
+};
+
+/// Never throws: what the dataset throws becomes an error report in the slot (status failed).
+/// Populates the slot before it is written. `task.index_count` indices lie in the slot.
+result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
+                          const batch_maker_settings& settings, fetch_monitor& monitor) noexcept;
+/// A report in the slot of `task` in place of a batch.
+result_message fail_batch(const slab& slots, const task_message& task,
+                          const error_details& details) noexcept;
+/// The report that a failed result left in its slot (copied first, then checked; a damaged one
+/// becomes errc::protocol).
+error_details read_failure(const slab& slots, const result_message& result);
+
+}  // namespace stoker::detail

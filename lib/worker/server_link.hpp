@@ -1,0 +1,82 @@
+#pragma once
+// Main's end of the fork server. CONTRACT: the loader room (lib/loader) uses just this; the owner
+// of lib/worker implements it and may add.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+#include "core/descriptor.hpp"
+#include "ipc/gated_queue.hpp"
+#include "ipc/slab.hpp"
+#include <stoker/collate/fetcher.hpp>
+#include <stoker/worker/fork_server.hpp>
+
+namespace stoker::detail {
+
+/// What all workers of a loader share. Descriptors travel by SCM_RIGHTS (or by the fork).
+struct worker_environment {
+    slot_geometry geometry{};
+    int slab_memory = -1;     ///< borrowed
+    int control_memory = -1;  ///< borrowed
+    int result_bell = -1;     ///< borrowed; one for all workers
+    int num_workers = 0;
+    std::uint64_t seed = 0;
+    std::string name{};       ///< loader's name, for process names: "stoker:<name>:w3"
+};
+
+struct server_event {
+    enum class kind {
+        spawned,    ///< worker has a process: pid, pidfd
+        not_spawned,///< fork failed: text
+        exited,     ///< status: as waitid gives it (si_code, si_status)
+        stopped,    ///< the worker process was stopped (SIGSTOP …)
+        continued,
+    };
+    kind what{};
+    int worker = -1;
+    pid_t pid = 0;
+    descriptor pidfd{};  ///< spawned: opened by the server before it could reap the worker
+    int code = 0;        ///< exited: CLD_EXITED, CLD_KILLED, CLD_DUMPED
+    int status = 0;      ///< exited: exit status or signal
+    std::string text{};
+};
+
+/// The process that forks, reaps and replaces workers. Destroying the link ends server and workers
+/// (EOF on the lifeline; bounded by the caller with the pidfds).
+class server_link {
+  public:
+    /// Forks the server from this process (orphaned on purpose, single-threaded, nothing of the
+    /// host's but 0–2, regular files and directories). Throws error{threads_at_fork} unless
+    /// `with_threads`. The fetcher lives in main; the server has its copy-on-write copy.
+    static server_link fork_here(fetcher& source, const std::string& name, bool with_threads);
+    /// Has the process of a `stoker::fork_server` fork a server of this loader's own and build the
+    /// dataset there. Waits, bounded, for its report; gives the dataset's size or throws its error.
+    static server_link fork_from(const fetcher_recipe& recipe, const std::string& name,
+                                 std::uint64_t& dataset_size);
+    server_link() = default;
+    server_link(server_link&&) noexcept;
+    server_link& operator=(server_link&&) noexcept;
+    ~server_link();
+
+    /// Once, before the first spawn: what its workers share.
+    void set_up(const worker_environment& environment);
+    /// Tells the server the names of a pair *before* main creates the queues (it unlinks them when
+    /// main is gone). Then main creates both queues, then calls `spawn`.
+    void announce(int worker, const queue_names& names);
+    /// Asks for a worker: the server opens and unlinks the queues, forks, sends `spawned`.
+    /// `task_bell` is the worker's own eventfd (borrowed, sent along).
+    void spawn(int worker, const queue_names& names, int task_bell);
+    /// The next event without waiting; nullopt: none now. Throws error{fork_server_died} on EOF.
+    std::optional<server_event> try_event();
+    int socket() const;   ///< readable when an event may be there
+    int pidfd() const;    ///< readable when the server is dead
+    pid_t pid() const;
+    bool connected() const;
+    /// Closes the lifeline: the server kills its workers and ends. Idempotent, never throws.
+    void close() noexcept;
+};
+
+}  // namespace stoker::detail
