@@ -28,15 +28,15 @@ struct column {
     std::uint64_t element_bytes = 0;     ///< size of one element
     std::vector<std::uint64_t> extents;  ///< of one sample, batch axis left out; `unknown_extent`
 
-    bool fixed() const;                 ///< all extents are known
-    std::uint64_t sample_bytes() const; ///< bytes of one sample, when fixed
+    bool fixed() const;                  ///< all extents are known
+    std::uint64_t sample_bytes() const;  ///< bytes of one sample, when fixed
 };
 
 /// Where a column of one batch lies. Trivially copyable: workers write it into the slot.
 struct column_record {
     std::uint64_t offset = 0;  ///< from the start of the batch's data
     std::uint64_t bytes = 0;
-    std::uint64_t rank = 0;                       ///< axes in use, the batch axis included
+    std::uint64_t rank = 0;                         ///< axes in use, the batch axis included
     std::array<std::uint64_t, max_rank> extents{};  ///< extents[0] is the number of samples
 };
 

@@ -12,7 +12,7 @@ namespace stoker::detail {
 
 /// What to fetch. All randomness of a sample follows from (seed, epoch, position).
 struct fetch_task {
-    std::span<const index> indices;    ///< already checked against the dataset's size
+    std::span<const index> indices;  ///< already checked against the dataset's size
     std::uint64_t seed = 0;
     std::uint64_t epoch = 0;
     std::uint64_t first_position = 0;  ///< of indices[0] in the epoch; the others follow
@@ -50,8 +50,8 @@ class fetcher {
     virtual void open(int worker, int num_workers, std::uint64_t seed) = 0;
     /// Makes the batch: writes all columns and one record a column; gives the bytes used.
     /// Throws what the dataset throws, or error{shape_mismatch, …}.
-    virtual std::uint64_t fetch(const fetch_task& task, batch_memory& memory, column_record* records,
-                                fetch_monitor& monitor) = 0;
+    virtual std::uint64_t fetch(const fetch_task& task, batch_memory& memory,
+                                column_record* records, fetch_monitor& monitor) = 0;
 };
 
 }  // namespace stoker::detail
