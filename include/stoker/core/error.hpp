@@ -13,7 +13,8 @@
 
 namespace stoker {
 
-/// What went wrong. Every value has a message (its cause) and a remedy: `message(code)`, `remedy(code)`.
+/// What went wrong. Every value has a message (its cause) and a remedy: `message(code)`,
+/// `remedy(code)`.
 enum class errc : int {
     invalid_option = 1,   ///< an option, or a mix of options, that cannot work
     invalid_dataset,      ///< the dataset cannot be described or loaded
@@ -40,14 +41,18 @@ std::string_view message(errc code) noexcept;
 /// What a user can do about it; never empty.
 std::string_view remedy(errc code) noexcept;
 
+/// The category "stoker"; its messages are `message(code)`.
 const std::error_category& error_category() noexcept;
 std::error_code make_error_code(errc code) noexcept;
 
 /// Everything an error knows. Empty or unset where it does not apply.
+///
+///     throw stoker::error{{.code = stoker::errc::sample_failed, .text = "bad header", .file =
+///     path}};
 struct error_details {
     errc code{};
-    std::string text{};             ///< what failed; for a dataset's exception its own what(), whole
-    std::string remedy{};           ///< empty: that of the code
+    std::string text{};    ///< what failed; for a dataset's exception its own what(), whole
+    std::string remedy{};  ///< empty: that of the code
     std::optional<index> sample{};  ///< the sample that failed
     std::string file{};             ///< the file that failed
     int worker = -1;                ///< worker number; -1: none, or the calling process
@@ -55,13 +60,23 @@ struct error_details {
     std::string type{};             ///< type of the dataset's exception, demangled
 };
 
-/// The one exception class of stoker. `what()` is a full sentence made of the details.
+/// The one exception class of stoker. `what()` is one sentence made of all details: cause, text,
+/// where, remedy.
+///
+///     the dataset threw while it made a sample: bad header (std::runtime_error, sample 17,
+///     file train/17.png, worker 2, pid 4711); look at that sample, or handle …
+///
+/// Copying allocates nothing and cannot throw; moving copies, so that a moved-from error still
+/// knows everything.
 ///
 /// Thread safety: like std::runtime_error, copies share their contents, which never change.
 class error : public std::runtime_error {
   public:
     explicit error(error_details details);
     error(errc code, std::string text);
+    error(const error&) noexcept = default;
+    error& operator=(const error&) noexcept = default;
+    ~error() override = default;
 
     errc code() const noexcept { return details().code; }
     const std::optional<index>& sample() const noexcept { return details().sample; }
@@ -71,6 +86,7 @@ class error : public std::runtime_error {
     const std::string& type() const noexcept { return details().type; }
     /// The text alone, without the details that what() adds.
     const std::string& text() const noexcept { return details().text; }
+    /// What to do about it: the one given, or that of the code; never empty.
     const std::string& remedy() const noexcept { return details().remedy; }
     const error_details& details() const noexcept { return *details_; }
 
@@ -81,7 +97,9 @@ class error : public std::runtime_error {
 namespace detail {
 
 /// The details of an exception in flight, as a worker would report it: an `error` keeps its own,
-/// anything else becomes `fallback` with its type and its text, nested exceptions appended.
+/// anything else becomes `fallback` with its type and its text. Codes of std::system_error and
+/// nested exceptions are appended to the text; the path of a std::filesystem error becomes `file`.
+/// A null pointer gives `fallback` without text.
 error_details describe(const std::exception_ptr& exception, errc fallback);
 
 }  // namespace detail

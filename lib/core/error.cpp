@@ -1,0 +1,265 @@
+// Two jobs: the words for each kind of error, kept in one table so that no value can lack any, and
+// turning whatever a user's code throws into details that survive the way to another process.
+//
+// An exception cannot travel between processes; its type's name and its text can. `describe` is
+// therefore greedy: it keeps the demangled type, the numbers behind std::system_error, the path of
+// a filesystem error and every nested cause, because what it drops nobody sees again.
+
+#include <cxxabi.h>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <stoker/core/error.hpp>
+#include <typeinfo>
+#include <utility>
+
+namespace stoker {
+
+namespace {
+
+struct wording {
+    errc code{};
+    std::string_view cause{};
+    std::string_view remedy{};
+};
+
+constexpr std::array wordings{
+    wording{errc::invalid_option, "an option cannot work", "correct the option that is named"},
+    wording{errc::invalid_dataset, "the dataset cannot be used",
+            "check that the dataset's files are there and that it has size() and get(index)"},
+    wording{errc::index_out_of_range, "the sampler gave an index that the dataset does not have",
+            "give indices from 0 up to, but not including, the dataset's size()"},
+    wording{errc::sample_failed, "the dataset threw while it made a sample",
+            "look at that sample, or handle the exception in the dataset's get(); the next call "
+            "goes on with the following batch"},
+    wording{errc::shape_mismatch, "samples of one batch differ in shape",
+            "make the shapes equal in the dataset, or use a member type that pads or is ragged"},
+    wording{errc::collate_failed, "the samples could not be made one batch",
+            "check the collate function against samples like these; the next call goes on with "
+            "the following batch"},
+    wording{errc::worker_start_failed, "a worker could not start",
+            "look at the dataset's open() and at the limits on processes (ulimit -u) and open "
+            "files (ulimit -n)"},
+    wording{errc::worker_died, "a worker process ended before its work was done",
+            "look for a crash or an exit in the dataset's code, and in dmesg for the system's "
+            "out-of-memory killer; num_workers = 0 runs the same code under a debugger"},
+    wording{errc::worker_stopped, "a worker process was stopped",
+            "let it go on (kill -CONT with its pid), or detach the debugger that holds it"},
+    wording{errc::timed_out, "a batch did not come in time",
+            "find out what the dataset waits for, raise timeout, or set it to 0 for no limit"},
+    wording{errc::no_free_slot, "every batch slot is in use",
+            "let go of batches before asking for more, clone() those that are kept, or raise "
+            "prefetch_factor"},
+    wording{errc::batch_too_large, "a batch does not fit into its slot",
+            "lower batch_size, or raise memory_limit_bytes"},
+    wording{errc::memory_limit, "memory would pass a limit",
+            "lower batch_size, num_workers or prefetch_factor, or raise the limit that is named"},
+    wording{errc::threads_at_fork, "the process has other threads, whose locks a fork would copy",
+            "construct loaders first in main, or put `stoker::fork_server forks;` there and build "
+            "loaders later from forks.dataset(…)"},
+    wording{errc::fork_server_died, "the process that forks the workers is gone",
+            "look in dmesg for the system's out-of-memory killer, and for whoever sent it a "
+            "signal; then construct the loader anew"},
+    wording{errc::protocol, "a worker sent what it must not send",
+            "look for code in the dataset that writes outside its memory (build it with "
+            "-fsanitize=address)"},
+    wording{errc::busy, "the loader already has an operation pending",
+            "await next() before calling it again, and use a loader from one thread at a time"},
+    wording{errc::resource, "a system call failed",
+            "look at the limits of the process (ulimit -a) and at what the system has left"},
+};
+
+constexpr wording unknown{{}, "an unknown error", "report the number as a bug of stoker"};
+
+constexpr const wording& words_for(errc code) noexcept {
+    for (const wording& words : wordings) {
+        if (words.code == code) {
+            return words;
+        }
+    }
+    return unknown;
+}
+
+class category final : public std::error_category {
+  public:
+    const char* name() const noexcept override { return "stoker"; }
+    std::string message(int value) const override {
+        return std::string{stoker::message(static_cast<errc>(value))};
+    }
+};
+
+/// Texts of users end as they like; a sentence of ours goes on after them.
+std::string_view without_full_stop(std::string_view text) {
+    const auto last = text.find_last_not_of(" \t\r\n.");
+    const bool ellipsis = text.ends_with("..");
+    return last == std::string_view::npos || ellipsis ? text : text.substr(0, last + 1);
+}
+
+void add_detail(std::string& list, std::string_view word, std::string_view value) {
+    list += list.empty() ? "" : ", ";
+    list += word;
+    list += value;
+}
+
+std::string sentence(const error_details& details) {
+    std::string result{message(details.code)};
+    if (!details.text.empty()) {
+        result += ": ";
+        result += without_full_stop(details.text);
+    }
+    std::string where;
+    if (!details.type.empty()) {
+        add_detail(where, "", details.type);
+    }
+    if (details.sample) {
+        add_detail(where, "sample ", detail::describe_index(*details.sample));
+    }
+    if (!details.file.empty()) {
+        add_detail(where, "file ", details.file);
+    }
+    if (details.worker >= 0) {
+        add_detail(where, "worker ", std::to_string(details.worker));
+    }
+    if (details.pid != 0) {
+        add_detail(where, "pid ", std::to_string(details.pid));
+    }
+    if (!where.empty()) {
+        result += " (" + where + ")";
+    }
+    result += "; ";
+    result += details.remedy.empty() ? remedy(details.code) : std::string_view{details.remedy};
+    return result;
+}
+
+error_details with_remedy(error_details details) {
+    if (details.remedy.empty()) {
+        details.remedy = remedy(details.code);
+    }
+    return details;
+}
+
+}  // namespace
+
+std::string_view message(errc code) noexcept {
+    return words_for(code).cause;
+}
+
+std::string_view remedy(errc code) noexcept {
+    return words_for(code).remedy;
+}
+
+const std::error_category& error_category() noexcept {
+    static const category instance;
+    return instance;
+}
+
+std::error_code make_error_code(errc code) noexcept {
+    return {static_cast<int>(code), error_category()};
+}
+
+error::error(error_details details)
+    : std::runtime_error{sentence(details)},
+      details_{std::make_shared<const error_details>(with_remedy(std::move(details)))} {}
+
+error::error(errc code, std::string text)
+    : error{error_details{.code = code, .text = std::move(text)}} {}
+
+namespace detail {
+
+namespace {
+
+/// Deeper causes are cut off: a chain this long is a loop in disguise.
+constexpr int most_nested = 16;
+
+std::string demangle(const std::type_info* type) {
+    if (type == nullptr) {
+        return "unknown type";
+    }
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> name{
+        abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free};
+    std::string result = status == 0 && name ? name.get() : type->name();
+    // std::throw_with_nested throws a wrapper of the library's own: users know what is in it.
+    for (const std::string_view wrapper :
+         {"std::_Nested_exception<", "std::__1::__nested<", "std::__nested<"}) {
+        if (result.starts_with(wrapper) && result.ends_with(">")) {
+            result = result.substr(wrapper.size(), result.size() - wrapper.size() - 1);
+            break;
+        }
+    }
+    return result;
+}
+
+std::string text_of(const std::exception& exception) {
+    const char* text = exception.what();
+    std::string result = text == nullptr ? "" : text;
+    if (const auto* system = dynamic_cast<const std::system_error*>(&exception)) {
+        const std::error_code& code = system->code();
+        result +=
+            std::string{" ["} + code.category().name() + ":" + std::to_string(code.value()) + "]";
+    }
+    return result;
+}
+
+void append_cause(std::string& text, const std::exception_ptr& cause, int depth);
+
+void append_nested(std::string& text, const std::exception& exception, int depth) {
+    const auto* nested = dynamic_cast<const std::nested_exception*>(&exception);
+    if (nested != nullptr && nested->nested_ptr() != nullptr && depth < most_nested) {
+        append_cause(text, nested->nested_ptr(), depth + 1);
+    }
+}
+
+void append_cause(std::string& text, const std::exception_ptr& cause, int depth) {
+    text += text.empty() ? "because of " : "; because of ";
+    try {
+        std::rethrow_exception(cause);
+    } catch (const std::exception& exception) {
+        text += demangle(abi::__cxa_current_exception_type()) + ": " + text_of(exception);
+        append_nested(text, exception, depth);
+    } catch (...) {
+        text += demangle(abi::__cxa_current_exception_type());
+    }
+}
+
+}  // namespace
+
+error_details describe(const std::exception_ptr& exception, errc fallback) {
+    error_details details{.code = fallback};
+    if (exception == nullptr) {
+        return details;
+    }
+    try {
+        std::rethrow_exception(exception);
+    } catch (const error& own) {
+        details = own.details();
+        append_nested(details.text, own, 0);
+        return details;
+    } catch (const std::exception& other) {
+        details.text = text_of(other);
+        append_nested(details.text, other, 0);
+        if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&other)) {
+            details.file = files->path1().string();
+        }
+    } catch (const char* text) {
+        details.text = text == nullptr ? "" : text;
+    } catch (const std::string& text) {
+        details.text = text;
+    } catch (const std::error_code& code) {
+        details.text = code.message() + " [" + code.category().name() + ":" +
+                       std::to_string(code.value()) + "]";
+    } catch (...) {
+        details.text = "an exception without a text";
+    }
+    // Once more, since the type of an exception in flight is known only inside a handler.
+    try {
+        std::rethrow_exception(exception);
+    } catch (...) {
+        details.type = demangle(abi::__cxa_current_exception_type());
+    }
+    return details;
+}
+
+}  // namespace detail
+
+}  // namespace stoker
