@@ -38,16 +38,12 @@ class gated_half {
     explicit operator bool() const noexcept { return queue_ != nullptr; }
 
   protected:
-    gated_half(const std::string& name, gate_words& gate, const doorbell& bell_of_other);
-
-    attempt main_send(const void* message, std::size_t bytes, std::atomic<std::uint64_t>* sent);
-    attempt main_receive(void* message, std::size_t bytes);
-    attempt worker_send(const void* message, std::size_t bytes, std::atomic<std::uint64_t>* sent);
-    attempt worker_receive(void* message, std::size_t bytes);
-    bool wait_for_main() const noexcept;
+    gated_half(const std::string& name, gate_words& gate, worker_words& words,
+               const doorbell& bell_of_other);
 
     std::unique_ptr<opened_queue> queue_;
     gate_words* gate_ = nullptr;
+    worker_words* words_ = nullptr;
     int bell_of_other_ = -1;
     int main_pidfd_ = -1;
     bool peer_is_dead_ = false;
@@ -66,9 +62,6 @@ class main_sender : public gated_half {
     attempt try_send(const task_message& message);
     /// From now on the worker's flag is ignored: only once its pidfd says that it is gone.
     void peer_is_dead() noexcept { peer_is_dead_ = true; }
-
-  private:
-    worker_words* words_ = nullptr;
 };
 
 /// Main's half for results: never blocks, whatever the worker does.
@@ -95,7 +88,6 @@ class main_receiver : public gated_half {
 
   private:
     attempt receive_inside(result_message& message);
-    worker_words* words_ = nullptr;
 };
 
 /// The worker's half for tasks: may wait for main, which is quick, never in the queue itself.
@@ -116,7 +108,6 @@ class worker_receiver : public gated_half {
 
   private:
     attempt receive_inside(task_message& message);
-    worker_words* words_ = nullptr;
 };
 
 /// The worker's half for results.
@@ -128,9 +119,6 @@ class worker_sender : public gated_half {
     attempt try_send(const result_message& message);
     /// As for `worker_receiver`.
     void watch_main(int pidfd) noexcept { main_pidfd_ = pidfd; }
-
-  private:
-    worker_words* words_ = nullptr;
 };
 
 }  // namespace stoker::detail

@@ -6,13 +6,13 @@ namespace stoker::detail {
 
 /// Main → worker: make one batch. Its indices lie in the slot (`slot_geometry`).
 struct task_message {
-    std::uint64_t sequence = 0;        ///< of the task, never repeated by a loader
-    std::uint64_t generation = 0;      ///< stale when it differs from `control_words::generation`
+    std::uint64_t sequence = 0;    ///< of the task, never repeated by a loader
+    std::uint64_t generation = 0;  ///< stale when it differs from `control_words::generation`
     std::uint64_t epoch = 0;
     std::uint64_t first_position = 0;  ///< of the batch's first sample in its epoch
     std::uint32_t slot = 0;
     std::uint32_t index_count = 0;
-    std::uint32_t kind = 0;            ///< task_kind
+    std::uint32_t kind = 0;  ///< task_kind
     std::uint32_t reserved = 0;
 };
 
