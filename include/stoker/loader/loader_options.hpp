@@ -18,12 +18,13 @@ struct loader_options {
     int batch_size = 1;
     /// A new keyed permutation each epoch, computed and never stored. Not with a sampler.
     bool shuffle = false;
-    /// Worker processes; 0 loads in the calling process. Start at 4, then let `sweep` find the elbow.
+    /// Worker processes; 0 loads in the calling process. Start at 4, then let `sweep` find the
+    /// elbow.
     int num_workers = 0;
     /// Leave out the last batch of an epoch when it is smaller than batch_size.
     bool drop_last = false;
-    /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped workers
-    /// are noticed all the same). Ignored without workers.
+    /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped
+    /// workers are noticed all the same). Ignored without workers.
     std::chrono::milliseconds timeout{0};
     /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
     /// num_workers × prefetch_factor batches of memory. Ignored without workers.

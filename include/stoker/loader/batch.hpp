@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <stoker/collate/column_access.hpp>
+#include <stoker/loader/lease.hpp>
+
+namespace stoker {
+
+/// One batch, or, when it converts to false, the end of an epoch.
+///
+/// Move-only: it leases the memory that a worker wrote, and gives it back when it is destroyed or
+/// assigned to. While it is held its contents never change; a loader has num_workers ×
+/// prefetch_factor + 2 slots, so holding many at once ends in errc::no_free_slot. It may outlive
+/// its loader. Views from `columns()` and `[]` point into it, hence both are deleted on
+/// temporaries.
+///
+///     auto [pixels, label] = batch.columns();     // views [n, 8, 8] and [n]
+///     auto labels = batch[&digit::label];         // by member
+///     auto any = batch["label"];                  // by name: type and shape at run time
+///
+/// Thread safety: distinct batches are independent, on any threads; one batch is like a container.
+template <class Sample>
+class batch {
+    using access = detail::column_access<Sample>;
+
+  public:
+    using sample = Sample;
+
+    batch() = default;
+    explicit batch(detail::lease held) noexcept : lease_(std::move(held)) {}
+
+    explicit operator bool() const noexcept { return static_cast<bool>(lease_); }
+
+    /// Views of all members, in order, for structured bindings.
+    auto columns() & { return access::columns(data(), records()); }
+    auto columns() const& { return access::columns(constant_data(), records()); }
+    auto columns() && = delete;
+    auto columns() const&& = delete;
+
+    /// View of one member: its first extent is the number of samples.
+    template <class Member>
+    auto operator[](Member Sample::*member) & {
+        return access::member(data(), records(), member);
+    }
+    template <class Member>
+    auto operator[](Member Sample::*member) const& {
+        return access::member(constant_data(), records(), member);
+    }
+    template <class Member>
+    auto operator[](Member Sample::*member) && = delete;
+    template <class Member>
+    auto operator[](Member Sample::*member) const&& = delete;
+
+    /// View of a column by its name ("label", "inner.label"); throws error{invalid_option} with the
+    /// names there are.
+    auto operator[](std::string_view name) & { return access::named(data(), records(), name); }
+    auto operator[](std::string_view name) const& {
+        return access::named(constant_data(), records(), name);
+    }
+    auto operator[](std::string_view name) && = delete;
+    auto operator[](std::string_view name) const&& = delete;
+
+    /// Samples in this batch.
+    std::size_t size() const noexcept { return record().indices.size(); }
+    /// The dataset's indices of its samples, in order.
+    std::span<const index> indices() const& noexcept { return record().indices; }
+    std::span<const index> indices() && = delete;
+    /// The epoch it belongs to, from 0.
+    std::uint64_t epoch() const noexcept { return record().epoch; }
+    /// Its number within the epoch, from 0, in the sampler's order.
+    std::uint64_t number() const noexcept { return record().number; }
+    /// Bytes of its columns, padding between them included; they are contiguous from
+    /// `bytes().data()`.
+    std::span<const std::byte> bytes() const& noexcept { return {record().data, record().bytes}; }
+    std::span<const std::byte> bytes() && = delete;
+
+  private:
+    const detail::slot_record& record() const noexcept { return lease_.record(); }
+    const detail::column_record* records() const noexcept { return record().records.data(); }
+    std::byte* data() noexcept { return record().data; }
+    const std::byte* constant_data() const noexcept { return record().data; }
+
+    detail::lease lease_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <sys/types.h>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+
+#include <stoker/collate/fetcher.hpp>
+#include <stoker/loader/lease.hpp>
+#include <stoker/loader/loader_options.hpp>
+#include <stoker/loader/memory_use.hpp>
+#include <stoker/sampler/index_source.hpp>
+
+namespace stoker::detail {
+
+struct fetcher_recipe;
+
+/// What a loader is made of, with the types taken away.
+struct engine_parts {
+    std::unique_ptr<fetcher> source{};       ///< null when a fork server builds the dataset
+    const fetcher_recipe* recipe = nullptr;  ///< how it does; borrowed during construction
+    schema columns{};
+    loader_options options{};
+    bool has_sampler = false;        ///< a sampler part was given
+    bool has_batch_sampler = false;  ///< a batch sampler part was given
+    /// The order, made once the dataset's size is known.
+    std::function<std::unique_ptr<index_source>(std::uint64_t size)> make_order{};
+};
+
+/// What came of asking for a batch.
+enum class outcome {
+    batch,    ///< there is one
+    end,      ///< the epoch has ended, or all announced epochs have
+    failed,   ///< that batch, or the epoch, failed
+    pending,  ///< not yet: wait
+};
+
+/// The machinery of a loader, compiled once. Lives as long as the loader or a pending operation.
+///
+/// Thread safety: one thread or strand at a time.
+class engine : public std::enable_shared_from_this<engine> {
+  public:
+    using handler = boost::asio::any_completion_handler<void(std::exception_ptr, lease)>;
+
+    static std::shared_ptr<engine> make(engine_parts parts);
+    ~engine();
+
+    /// Completes on `executor`, never inside this call. Refused (errc::busy) while one is pending.
+    void async_next(boost::asio::any_io_executor executor, handler completion);
+    /// Waits in this thread. Throws; an empty lease is the end.
+    lease next_blocking();
+    /// Never waits, makes no system call; `pending` when nothing is ready. Throws.
+    outcome try_next(lease& batch);
+    bool ready();
+
+    void restart();
+    void restart(std::uint64_t epoch);
+
+    std::uint64_t size() const;
+    std::optional<std::uint64_t> length() const;
+    const loader_options& options() const;
+    memory_use memory() const;
+    std::vector<pid_t> worker_processes() const;
+    pid_t fork_server_process() const;
+
+    /// Ends the workers and fails a pending operation; the loader's destructor.
+    void close() noexcept;
+
+  private:
+    class machine;  // lib/loader/machine.hpp
+    class busy_mark;
+    struct next_operation;
+    struct waiter;
+
+    explicit engine(std::unique_ptr<machine> parts);
+
+    std::unique_ptr<machine> machine_;
+    std::unique_ptr<waiter> waiter_;
+};
+
+}  // namespace stoker::detail

@@ -1,0 +1,215 @@
+#pragma once
+
+#include <sys/types.h>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <stoker/loader/batch.hpp>
+#include <stoker/loader/engine.hpp>
+#include <stoker/loader/loader_options.hpp>
+#include <stoker/loader/loader_parts.hpp>
+#include <stoker/loader/memory_use.hpp>
+#include <stoker/loader/typed_handler.hpp>
+#include <stoker/worker/forked_dataset.hpp>
+
+namespace stoker {
+
+/// Loads a dataset batch by batch, in worker processes, ahead of need: the async generator of
+/// batches.
+///
+///     stoker::loader loader{read_digits("digits.csv"),
+///                           {.batch_size = 64, .shuffle = true, .num_workers = 4, .epochs = 10}};
+///     for (int epoch = 0; epoch < 10; ++epoch)
+///         while (auto batch = co_await loader.next()) step(batch[&digit::pixels]);
+///     for (auto& batch : loader) …                     // or blocking: one epoch
+///
+/// **Construction** takes a dataset, `loader_options`, and, after them, parts in any order: a
+/// `sampler` or `batch_sampler`, a `worker_init`. Options are checked, the workers' fork server is
+/// forked (make loaders first in main, before threads: see `fork_server` for the other case), the
+/// workers start, and the first epoch's batches are on their way.
+///
+/// **Epochs.** `next()` gives a batch that converts to false at the end of each epoch; the call
+/// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.
+///
+/// **Errors** (`stoker::error`). A sample that fails, or samples that cannot be collated, cost
+/// their batch: `next()` throws in its place, the call after that gives the following batch. A
+/// dead, stopped or late worker ends the epoch with one error; the call after that begins the next
+/// epoch.
+///
+/// **Executors.** The loader has none. An operation runs on the executor of whoever awaits it, and
+/// only while one waits is a descriptor bound there: an idle loader keeps no io_context running,
+/// may be made before and destroyed after any of them, and can be used from several in turn.
+/// Between two calls nothing of it runs in this process.
+///
+/// Lifetime: the dataset lives here and is destroyed here, once; workers share its pages. Batches
+/// may outlive the loader. Destroying it ends its workers (about a second at most, whatever they
+/// do) and fails a pending `next()`. Moved from: only destruction and assignment are allowed.
+///
+/// Thread safety: one thread or strand at a time, one `next()` at a time. Distinct loaders are
+/// independent. Batches may be released on any thread.
+template <class Dataset>
+class loader {
+  public:
+    using dataset_type = Dataset;
+    using sample = typename detail::dataset_traits<Dataset>::sample;
+    using batch_type = batch<sample>;
+
+    template <class... Parts>
+    explicit loader(Dataset dataset, loader_options options = {}, Parts... parts) {
+        detail::check_parts<Parts...>();
+        detail::engine_parts all;
+        all.options = std::move(options);
+        all.columns = detail::schema_of<sample>();
+        detail::add_order(all, parts...);
+        all.source = detail::make_source(std::move(dataset), parts...);
+        engine_ = detail::engine::make(std::move(all));
+    }
+
+    /// A dataset that a `fork_server` builds, in a process without this one's threads.
+    template <class... Parts>
+    explicit loader(forked_dataset<Dataset> dataset, loader_options options = {}, Parts... parts) {
+        detail::check_parts<Parts...>();
+        static_assert(detail::parts_of<worker_init, Parts...> == 0,
+                      "stoker: a worker_init cannot reach a dataset that a fork_server builds: do "
+                      "its work in the dataset's open()");
+        detail::engine_parts all;
+        all.options = std::move(options);
+        all.columns = detail::schema_of<sample>();
+        detail::add_order(all, parts...);
+        all.recipe = &dataset.recipe();
+        engine_ = detail::engine::make(std::move(all));
+    }
+
+    loader(loader&&) noexcept = default;
+    loader& operator=(loader&& other) noexcept {
+        if (this != &other) {
+            close();
+            engine_ = std::move(other.engine_);
+        }
+        return *this;
+    }
+    ~loader() { close(); }
+
+    /// The next batch, or false at the end of an epoch. Any completion token with the signature
+    /// `void(std::exception_ptr, batch)`; awaited by default. Completes on the executor of the
+    /// awaiting side, never inside the call.
+    ///
+    /// Cancellation (all types): completes with operation_aborted and has taken nothing.
+    template <class Token = boost::asio::use_awaitable_t<>>
+    auto next(Token&& token = Token()) {
+        return boost::asio::async_initiate<Token, void(std::exception_ptr, batch_type)>(
+            start_next{engine_.get()}, token);
+    }
+
+    /// Whether `try_next()` would give something now. No system call when a batch is ready.
+    bool ready() { return engine_->ready(); }
+
+    /// The next batch without waiting: nullopt when none is ready, a false batch at the end of an
+    /// epoch. No system call when one is ready. With num_workers = 0 it loads the batch.
+    std::optional<batch_type> try_next() {
+        detail::lease held;
+        if (engine_->try_next(held) == detail::outcome::pending)
+            return std::nullopt;
+        return batch_type(std::move(held));
+    }
+
+    /// Waits in this thread, without any executor.
+    batch_type next_blocking() { return batch_type(engine_->next_blocking()); }
+
+    /// Begins the next epoch at once, after a break; does nothing when the current one has not
+    /// delivered yet. Stale batches never appear, and nobody waits for them.
+    void restart() { engine_->restart(); }
+    /// Begins epoch number `epoch` at once.
+    void restart(std::uint64_t epoch) { engine_->restart(epoch); }
+
+    class iterator;
+    /// One epoch, blocking; a fresh one after a break. One range at a time.
+    iterator begin() {
+        engine_->restart();
+        return iterator(*this);
+    }
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+    /// Batches an epoch; nullopt when the sampler cannot say.
+    std::optional<std::uint64_t> length() const { return engine_->length(); }
+    /// Samples in the dataset.
+    std::uint64_t size() const { return engine_->size(); }
+    const loader_options& options() const { return engine_->options(); }
+    /// What it takes at its fullest, before anything was loaded.
+    memory_use memory() const { return engine_->memory(); }
+    /// Process ids of the living workers.
+    std::vector<pid_t> worker_processes() const { return engine_->worker_processes(); }
+    /// Process id of the fork server; 0 without workers.
+    pid_t fork_server_process() const { return engine_->fork_server_process(); }
+
+  private:
+    struct start_next {
+        detail::engine* machinery;
+
+        template <class Handler>
+        void operator()(Handler&& handler) const {
+            using handler_type = std::decay_t<Handler>;
+            using executor_type = boost::asio::associated_executor_t<handler_type>;
+            static_assert(!std::is_same_v<executor_type, boost::asio::system_executor>,
+                          "stoker: next() needs an executor to complete on: bind the handler with "
+                          "boost::asio::bind_executor(io.get_executor(), handler)");
+            boost::asio::any_io_executor executor(boost::asio::get_associated_executor(handler));
+            machinery->async_next(std::move(executor), detail::typed_handler<handler_type, sample>{
+                                                           std::forward<Handler>(handler)});
+        }
+    };
+
+    void close() noexcept {
+        if (engine_)
+            engine_->close();
+    }
+
+    std::shared_ptr<detail::engine> engine_;
+};
+
+/// Input iterator over one epoch; holds one batch, which the next step gives back.
+template <class Dataset>
+class loader<Dataset>::iterator {
+  public:
+    using value_type = batch_type;
+    using difference_type = std::ptrdiff_t;
+
+    iterator() = default;
+    explicit iterator(loader& source) : source_(&source) { ++*this; }
+
+    batch_type& operator*() const noexcept { return current_; }
+    batch_type* operator->() const noexcept { return &current_; }
+    iterator& operator++() {
+        current_ = batch_type();  // its slot is free for the workers while this waits
+        current_ = source_->next_blocking();
+        return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const noexcept { return !current_; }
+
+  private:
+    loader* source_ = nullptr;
+    mutable batch_type current_{};
+};
+
+template <class Dataset, class... Parts>
+loader(Dataset, loader_options, Parts...) -> loader<Dataset>;
+template <class Dataset>
+loader(Dataset) -> loader<Dataset>;
+template <class Dataset, class... Parts>
+loader(forked_dataset<Dataset>, loader_options, Parts...) -> loader<Dataset>;
+template <class Dataset>
+loader(forked_dataset<Dataset>) -> loader<Dataset>;
+
+}  // namespace stoker

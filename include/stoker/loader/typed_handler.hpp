@@ -1,0 +1,36 @@
+#pragma once
+
+#include <exception>
+#include <utility>
+
+#include <boost/asio/associator.hpp>
+
+#include <stoker/loader/batch.hpp>
+#include <stoker/loader/lease.hpp>
+
+namespace stoker::detail {
+
+/// Turns the engine's untyped result into a batch for the user's handler, with whose executor,
+/// allocator and cancellation slot it is associated.
+template <class Handler, class Sample>
+struct typed_handler {
+    Handler handler;
+
+    void operator()(std::exception_ptr failure, lease held) {
+        std::move(handler)(std::move(failure), batch<Sample>(std::move(held)));
+    }
+};
+
+}  // namespace stoker::detail
+
+template <template <class, class> class Associator, class Handler, class Sample, class Default>
+struct boost::asio::associator<Associator, stoker::detail::typed_handler<Handler, Sample>, Default>
+    : Associator<Handler, Default> {
+    static auto get(const stoker::detail::typed_handler<Handler, Sample>& wrapped) noexcept {
+        return Associator<Handler, Default>::get(wrapped.handler);
+    }
+    static auto get(const stoker::detail::typed_handler<Handler, Sample>& wrapped,
+                    const Default& fallback) noexcept {
+        return Associator<Handler, Default>::get(wrapped.handler, fallback);
+    }
+};

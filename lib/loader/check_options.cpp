@@ -1,0 +1,91 @@
+// PyTorch finds some bad mixes late, as assertions in the middle of iteration. Here all options are
+// looked at together, before anything is forked, and all complaints come in one error.
+
+#include "loader/check_options.hpp"
+
+#include <string>
+
+#include <stoker/core/error.hpp>
+
+namespace stoker::detail {
+
+namespace {
+
+constexpr long max_workers = 4096;
+constexpr long max_tasks = 1 << 20;  ///< num_workers × prefetch_factor
+constexpr long max_batch_size = 1 << 30;
+
+class complaints {
+  public:
+    void expect_range(const char* option, long value, long low, long high) {
+        if (value >= low && value <= high)
+            return;
+        add(std::string(option) + " is " + std::to_string(value) + ", it must be from " +
+            std::to_string(low) + " to " + std::to_string(high));
+    }
+    void expect(bool good, const std::string& complaint) {
+        if (!good)
+            add(complaint);
+    }
+    void throw_if_any() const {
+        if (!text_.empty())
+            throw error(errc::invalid_option, text_);
+    }
+
+  private:
+    void add(const std::string& complaint) {
+        if (!text_.empty())
+            text_ += "; ";
+        text_ += complaint;
+    }
+    std::string text_;
+};
+
+}  // namespace
+
+void check_options(const loader_options& options, bool has_sampler, bool has_batch_sampler) {
+    complaints all;
+    all.expect_range("batch_size", options.batch_size, 1, max_batch_size);
+    all.expect_range("num_workers", options.num_workers, 0, max_workers);
+    all.expect_range("prefetch_factor", options.prefetch_factor, 1, max_tasks);
+    all.expect_range("timeout (milliseconds)", options.timeout.count(), 0,
+                     std::chrono::milliseconds(std::chrono::hours(24 * 365)).count());
+    all.expect(options.epochs >= endless,
+               "epochs is " + std::to_string(options.epochs) +
+                   ", it must be 0 (not announced), a count, or stoker::endless");
+    const long tasks = static_cast<long>(options.num_workers) * options.prefetch_factor;
+    if (options.num_workers > 0 && options.prefetch_factor > 0) {
+        all.expect_range("num_workers × prefetch_factor", tasks, 1, max_tasks);
+    }
+    all.expect(!(has_sampler && has_batch_sampler),
+               "a sampler and a batch sampler were both given: give one");
+    all.expect(!(has_sampler && options.shuffle),
+               "shuffle was given together with a sampler, which decides the order: leave one out");
+    if (has_batch_sampler) {
+        all.expect(
+            options.batch_size == 1 && !options.shuffle && !options.drop_last,
+            "batch_size, shuffle or drop_last was given together with a batch sampler, which "
+            "decides all three: leave them out");
+    }
+    all.throw_if_any();
+}
+
+void check_yield(const loader_options& options, std::uint64_t dataset_size,
+                 std::optional<std::uint64_t> batches_an_epoch) {
+    if (!batches_an_epoch || *batches_an_epoch > 0)
+        return;
+    if (options.drop_last && dataset_size > 0) {
+        throw error(errc::invalid_option, "drop_last leaves no batch at all: batch_size is " +
+                                              std::to_string(options.batch_size) +
+                                              ", the samples of an epoch are fewer (" +
+                                              "dataset size " + std::to_string(dataset_size) +
+                                              "); take a smaller batch_size or drop_last = false");
+    }
+    if (options.epochs == endless) {
+        throw error(
+            errc::invalid_dataset,
+            "epochs is endless, but an epoch has no batch: the dataset or sampler is empty");
+    }
+}
+
+}  // namespace stoker::detail

@@ -1,0 +1,541 @@
+// Flow of one batch:
+//
+//   order → look-ahead → (slot, worker) → task queue … result queue → ledger entry ready → deliver
+//
+// A new task is handed out when a batch is handed over, never because one merely arrived: so the
+// number of batches issued and not delivered stays within num_workers × prefetch_factor, and memory
+// is bounded by it. The ledger holds them in order of delivery; slots are lent to workers by main
+// alone (`loans_`), so whatever a worker does or however it dies, ownership is never in doubt.
+//
+// An abandoned epoch (break, restart, failure) leaves tasks behind at workers. They are told by a
+// generation number: workers drop stale tasks unread, main takes back the slots as results arrive,
+// and nobody waits for them.
+
+#include "loader/machine.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <stoker/core/error.hpp>
+#include <stoker/core/index.hpp>
+#include "loader/check_options.hpp"
+#include "loader/memory_estimate.hpp"
+#include "worker/batch_maker.hpp"
+
+namespace stoker::detail {
+
+namespace {
+
+/// Batches the user may hold while the workers have all they may have: one in use, one being taken.
+constexpr std::uint64_t user_slots = 2;
+/// For batch samplers that cannot say how large their batches are.
+constexpr std::uint64_t fallback_index_capacity = 4096;
+
+/// num_workers = 0: nobody watches.
+class no_monitor final : public fetch_monitor {
+  public:
+    void begin_sample(index) noexcept override {}
+    bool abandoned() const noexcept override { return false; }
+};
+
+}  // namespace
+
+engine::machine::machine(engine_parts parts)
+    : options_(parts.options), columns_(std::move(parts.columns)), fixed_layout_(columns_.fixed()) {
+    check_options(options_, parts.has_sampler, parts.has_batch_sampler);
+    source_ = std::move(parts.source);
+    if (source_)
+        size_ = source_->size();
+    server_link link = make_link(parts);
+    order_ = parts.make_order(size_);
+    check_yield(options_, size_, order_->length());
+    make_slots();
+    const auto prefetch = static_cast<std::uint32_t>(options_.prefetch_factor);
+    window_ = has_workers() ? static_cast<std::uint64_t>(options_.num_workers) * prefetch : 1;
+    ledger_ = std::make_unique<ledger>(static_cast<std::size_t>(window_ * 2 + 4));
+    // A worker may owe more than prefetch_factor when others are busy with a slow sample; all of
+    // them together never owe more than the window, and stale tasks come on top.
+    group_ = std::make_unique<worker_group>(
+        std::move(link),
+        worker_group::limits{options_.num_workers, has_workers() ? prefetch * 2 : 0},
+        pool_->bell());
+    blame_.resize(static_cast<std::size_t>(options_.num_workers));
+    if (!has_workers())
+        return;
+    worker_environment environment{};
+    environment.geometry = pool_->slots().geometry();
+    environment.slab_memory = pool_->slots().memory_descriptor();
+    environment.control_memory = group_->control_memory();
+    environment.result_bell = pool_->bell().number();
+    environment.num_workers = options_.num_workers;
+    environment.seed = options_.seed;
+    environment.name = options_.name;
+    group_->link().set_up(environment);
+    group_->words().generation.store(generation_, std::memory_order_relaxed);
+    group_->start_missing();
+    demand_epoch();
+    pump();
+}
+
+engine::machine::~machine() {
+    close();
+}
+
+server_link engine::machine::make_link(engine_parts& parts) {
+    if (parts.recipe != nullptr) {
+        if (!has_workers()) {
+            throw error(errc::invalid_option,
+                        "num_workers is 0, but the dataset is built by a fork server: give it at "
+                        "least one worker, or build the dataset here");
+        }
+        return server_link::fork_from(*parts.recipe, options_.name, size_);
+    }
+    if (!has_workers())
+        return {};
+    return server_link::fork_here(*source_, options_.name, options_.fork_with_threads);
+}
+
+void engine::machine::make_slots() {
+    const std::uint64_t workers = static_cast<std::uint64_t>(options_.num_workers);
+    const std::uint64_t slots =
+        workers * static_cast<std::uint64_t>(options_.prefetch_factor) + user_slots;
+    const std::uint64_t capacity = order_->largest_batch().value_or(fallback_index_capacity);
+    const slot_geometry geometry =
+        plan_slots(slots, columns_, capacity, options_.memory_limit_bytes);
+    pool_ = std::make_shared<slot_pool>(slab::create(geometry), doorbell::create(),
+                                        options_.num_workers);
+    loans_.resize(geometry.slot_count);
+    lookahead_.reserve(capacity);
+}
+
+// ---------------------------------------------------------------------------------- handing out
+
+bool engine::machine::finished() const {
+    return options_.epochs > 0 && delivering_epoch_ >= static_cast<std::uint64_t>(options_.epochs);
+}
+
+std::uint64_t engine::machine::last_epoch_allowed() const {
+    if (options_.persistent_workers || !has_workers()) {
+        if (options_.epochs == endless)
+            return std::numeric_limits<std::uint64_t>::max();
+        if (options_.epochs > 0)
+            return static_cast<std::uint64_t>(options_.epochs) - 1;
+    }
+    return demanded_epoch_;
+}
+
+/// Somebody asks for a batch: the epoch it belongs to may begin, with all its workers.
+void engine::machine::demand_epoch() {
+    demanded_epoch_ = std::max(demanded_epoch_, delivering_epoch_);
+    if (!workers_missing_)
+        return;
+    workers_missing_ = false;
+    group_->start_missing();
+}
+
+void engine::machine::pump() {
+    for (;;) {
+        if (!source_active_) {
+            if (next_epoch_to_issue_ > last_epoch_allowed() || !room_in_ledger())
+                return;
+            begin_epoch();
+        }
+        if (!issue_one())
+            return;
+    }
+}
+
+/// Room for a batch, or a failure, with the border of its epoch behind it.
+bool engine::machine::room_in_ledger() const {
+    return ledger_->tail() - ledger_->head() + 2 <= window_ * 2 + 2;
+}
+
+void engine::machine::begin_epoch() {
+    issuing_epoch_ = next_epoch_to_issue_++;
+    next_number_ = next_position_ = 0;
+    source_active_ = true;
+    try {
+        order_->begin(issuing_epoch_);
+    } catch (...) {
+        fail_order();
+        end_order();
+    }
+}
+
+/// The user's sampler threw: its error comes in the batch's place. Whether more follows is the
+/// source's to say when it is asked again.
+void engine::machine::fail_order() {
+    ledger_entry& entry = ledger_->push();
+    entry.now = ledger_entry::state::failed;
+    entry.epoch = issuing_epoch_;
+    entry.number = next_number_++;
+    entry.failure = std::current_exception();
+    ++outstanding_;
+}
+
+void engine::machine::end_order() {
+    source_active_ = have_lookahead_ = false;
+    ledger_entry& border = ledger_->push();
+    border.now = ledger_entry::state::end_of_epoch;
+    border.epoch = issuing_epoch_;
+}
+
+/// The next batch's indices are read before a slot is needed: so the end of an epoch shows even
+/// when the user holds every slot.
+bool engine::machine::look_ahead() {
+    if (!source_active_)
+        return false;
+    if (have_lookahead_)
+        return true;
+    try {
+        have_lookahead_ = order_->next(lookahead_);
+    } catch (...) {
+        fail_order();
+        return false;
+    }
+    if (have_lookahead_)
+        return true;
+    if (options_.epochs == endless && next_number_ > 0) {
+        source_active_ = false;  // no border: one stream of batches
+    } else {
+        end_order();
+    }
+    return false;
+}
+
+/// One error for an index that the dataset does not have, in the batch's place.
+bool engine::machine::refuse_bad_indices() {
+    std::string complaint;
+    std::optional<index> culprit;
+    for (const index number : lookahead_) {
+        if (number < size_)
+            continue;
+        culprit = number;
+        complaint = "index " + describe_index(number) + " is out of range: the dataset has " +
+                    std::to_string(size_) + " samples";
+        break;
+    }
+    const std::uint64_t capacity = pool_->slots().geometry().index_capacity;
+    if (!culprit && lookahead_.size() <= capacity)
+        return false;
+    error_details details{};
+    details.code = culprit ? errc::index_out_of_range : errc::batch_too_large;
+    details.sample = culprit;
+    details.text = culprit ? complaint
+                           : "a batch of " + std::to_string(lookahead_.size()) +
+                                 " indices: the batch sampler's largest was expected to be " +
+                                 std::to_string(capacity);
+    ledger_entry& entry = ledger_->push();
+    entry.now = ledger_entry::state::failed;
+    entry.epoch = issuing_epoch_;
+    entry.number = next_number_++;
+    entry.failure = std::make_exception_ptr(error(std::move(details)));
+    next_position_ += lookahead_.size();
+    have_lookahead_ = false;
+    ++outstanding_;
+    return true;
+}
+
+bool engine::machine::issue_one() {
+    if (outstanding_ >= window_ || !room_in_ledger())
+        return false;
+    if (!has_workers() && !ledger_->empty())
+        return false;  // one at a time, on demand
+    if (!look_ahead())
+        return true;
+    if (refuse_bad_indices())
+        return true;
+    const int worker = has_workers() ? group_->choose() : 0;
+    if (worker < 0)
+        return false;
+    const std::optional<std::uint32_t> slot = pool_->acquire(worker);
+    if (!slot)
+        return false;
+    const std::uint64_t sequence = ledger_->tail();
+    ledger_entry& entry = ledger_->push();
+    entry.slot = *slot;
+    entry.worker = worker;
+    entry.epoch = issuing_epoch_;
+    entry.number = next_number_++;
+    ++outstanding_;
+    const task_message task = write_task(*slot, sequence);
+    loans_[*slot] = loan{true, true, worker, sequence};
+    if (has_workers()) {
+        group_->assign(worker, task);
+    } else {
+        load_here(sequence, task);
+    }
+    return true;
+}
+
+task_message engine::machine::write_task(std::uint32_t slot, std::uint64_t sequence) {
+    slot_record& record = pool_->record(slot);
+    record.indices.swap(lookahead_);  // both keep a full batch's capacity
+    have_lookahead_ = false;
+    record.epoch = issuing_epoch_;
+    record.number = next_number_ - 1;
+    std::copy(record.indices.begin(), record.indices.end(), pool_->slots().indices(slot));
+    task_message task{};
+    task.sequence = sequence;
+    task.generation = generation_;
+    task.epoch = issuing_epoch_;
+    task.first_position = next_position_;
+    task.slot = slot;
+    task.index_count = static_cast<std::uint32_t>(record.indices.size());
+    next_position_ += record.indices.size();
+    return task;
+}
+
+void engine::machine::load_here(std::uint64_t sequence, const task_message& task) {
+    if (!opened_here_) {
+        opened_here_ = true;
+        try {
+            source_->open(0, 0, options_.seed);
+        } catch (...) {
+            fault_ = std::make_exception_ptr(
+                error(describe(std::current_exception(), errc::worker_start_failed)));
+            beyond_repair_ = true;
+        }
+    }
+    no_monitor monitor;
+    batch_maker_settings settings{};
+    settings.seed = options_.seed;
+    loans_[task.slot].lent = false;
+    settle(ledger_->at(sequence), make_batch(*source_, pool_->slots(), task, settings, monitor));
+}
+
+// ----------------------------------------------------------------------------------- collecting
+
+void engine::machine::collect_results() {
+    result_message result{};
+    for (int worker = 0; worker < options_.num_workers; ++worker) {
+        while (group_->try_receive(worker, result))
+            accept(worker, result);
+    }
+    group_->flush_backlogs();
+}
+
+void engine::machine::accept(int worker, const result_message& result) {
+    const bool known = result.slot < loans_.size() && loans_[result.slot].lent &&
+                       loans_[result.slot].worker == worker &&
+                       loans_[result.slot].sequence == result.sequence;
+    if (!known) {
+        blame_[static_cast<std::size_t>(worker)] = "it sent a result that nobody asked for";
+        group_->kill(worker);
+        return;
+    }
+    loan& held = loans_[result.slot];
+    held.lent = false;
+    group_->finish_task(worker);
+    if (held.live) {
+        settle(ledger_->at(result.sequence), result);
+    } else {
+        pool_->put_back(result.slot);
+    }
+}
+
+void engine::machine::settle(ledger_entry& entry, const result_message& result) {
+    const auto status = static_cast<result_status>(result.status);
+    if (status == result_status::ready &&
+        read_records(pool_->record(entry.slot), result.data_bytes)) {
+        entry.now = ledger_entry::state::ready;
+        return;
+    }
+    error_details details{};
+    if (status == result_status::failed) {
+        details = read_failure(pool_->slots(), result);
+    } else {
+        details.code = errc::protocol;
+        details.text = "a worker's result does not fit its batch";
+        details.worker = has_workers() ? entry.worker : -1;
+    }
+    entry.failure = std::make_exception_ptr(error(std::move(details)));
+    entry.now = ledger_entry::state::failed;
+    pool_->put_back(entry.slot);
+}
+
+/// Fixed layouts are computed, others are copied first and then checked: workers can scribble.
+bool engine::machine::read_records(slot_record& record, std::uint64_t data_bytes) const {
+    const slab& slots = pool_->slots();
+    if (fixed_layout_) {
+        record.bytes = columns_.lay_out(record.indices.size(), record.records.data());
+        return record.bytes == data_bytes;
+    }
+    const column_record* written = slots.records(record.slot);
+    std::copy_n(written, record.records.size(), record.records.begin());
+    record.bytes = data_bytes;
+    if (data_bytes > slots.geometry().data_limit)
+        return false;
+    for (std::size_t i = 0; i < record.records.size(); ++i) {
+        const column_record& column = record.records[i];
+        if (column.rank == 0 || column.rank > max_rank || column.offset > data_bytes ||
+            column.bytes > data_bytes - column.offset) {
+            return false;
+        }
+        std::uint64_t elements = 1;
+        for (std::uint64_t axis = 0; axis < column.rank; ++axis) {
+            if (__builtin_mul_overflow(elements, column.extents[axis], &elements))
+                return false;
+        }
+        std::uint64_t bytes = 0;
+        if (__builtin_mul_overflow(elements, columns_.columns[i].element_bytes, &bytes) ||
+            bytes > column.bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+outcome engine::machine::poll(lease& batch) {
+    if (closed_)
+        throw error(errc::busy, "the loader was destroyed while a batch was awaited");
+    if (complaint_)
+        std::rethrow_exception(std::exchange(complaint_, nullptr));
+    if (finished())
+        return outcome::end;
+    demand_epoch();
+    for (int look = 0; look < 2; ++look) {
+        if (look == 1)
+            collect_results();
+        pump();
+        if (beyond_repair_)
+            break;
+        if (const auto sequence = ledger_->deliverable(options_.in_order)) {
+            return deliver(*sequence, batch);
+        }
+    }
+    if (!fault_)
+        return outcome::pending;
+    const std::exception_ptr failure = fault_;
+    if (!beyond_repair_)
+        abandon(delivering_epoch_ + 1);
+    std::rethrow_exception(failure);
+}
+
+bool engine::machine::ready() {
+    if (closed_ || complaint_ || finished() || !has_workers())
+        return true;
+    if (ledger_->deliverable(options_.in_order))
+        return true;
+    collect_results();
+    return fault_ || ledger_->deliverable(options_.in_order).has_value();
+}
+
+outcome engine::machine::deliver(std::uint64_t sequence, lease& batch) {
+    ledger_entry& entry = ledger_->at(sequence);
+    if (entry.now == ledger_entry::state::end_of_epoch) {
+        ledger_->remove(sequence);
+        end_epoch();
+        return outcome::end;
+    }
+    const std::exception_ptr failure = entry.failure;
+    const std::uint32_t slot = entry.slot;
+    delivering_epoch_ = entry.epoch;
+    ledger_->remove(sequence);
+    --outstanding_;
+    ++delivered_;
+    if (!failure) {
+        largest_batch_bytes_ = std::max(largest_batch_bytes_, pool_->record(slot).bytes);
+        batch = pool_->hand_out(pool_, slot);
+    }
+    if (has_workers())
+        pump();
+    if (failure)
+        std::rethrow_exception(failure);
+    return outcome::batch;
+}
+
+void engine::machine::end_epoch() {
+    ++delivering_epoch_;
+    delivered_ = 0;
+    if (!has_workers())
+        return;
+    if (!options_.persistent_workers) {
+        group_->stop_all(std::chrono::milliseconds(100));
+        for (std::uint32_t slot = 0; slot < loans_.size(); ++slot)
+            reclaim(slot);
+        workers_missing_ = true;
+    }
+    if (options_.epochs == 0 || finished())
+        return;
+    demand_epoch();  // another epoch was announced
+    pump();
+}
+
+void engine::machine::reclaim(std::uint32_t slot) {
+    if (!loans_[slot].lent)
+        return;
+    loans_[slot].lent = false;
+    pool_->put_back(slot);
+}
+
+void engine::machine::abandon(std::uint64_t next_epoch) {
+    group_->words().generation.store(++generation_, std::memory_order_seq_cst);
+    for (std::uint64_t sequence = ledger_->head(); sequence != ledger_->tail(); ++sequence) {
+        const ledger_entry& entry = ledger_->at(sequence);
+        if (entry.now == ledger_entry::state::ready)
+            pool_->put_back(entry.slot);
+        if (entry.now == ledger_entry::state::waiting)
+            loans_[entry.slot].live = false;
+    }
+    ledger_->clear();
+    group_->withdraw_backlog([this](const task_message& task) { reclaim(task.slot); });
+    outstanding_ = 0;
+    source_active_ = have_lookahead_ = false;
+    fault_ = nullptr;
+    complaint_ = nullptr;
+    delivered_ = 0;
+    delivering_epoch_ = next_epoch_to_issue_ = demanded_epoch_ = next_epoch;
+}
+
+void engine::machine::restart() {
+    if (finished())
+        return;
+    if (delivered_ > 0 || fault_) {
+        restart(delivering_epoch_ + 1);
+        return;
+    }
+    demand_epoch();
+    if (has_workers())
+        pump();
+}
+
+void engine::machine::restart(std::uint64_t epoch) {
+    if (pending)
+        throw error(errc::busy, "restart() while a next() is pending: await that first");
+    if (beyond_repair_)
+        std::rethrow_exception(fault_);
+    if (options_.epochs > 0 && epoch > static_cast<std::uint64_t>(options_.epochs)) {
+        throw error(errc::invalid_option, "restart(" + std::to_string(epoch) +
+                                              "): epochs = " + std::to_string(options_.epochs) +
+                                              " announced only epochs 0 to " +
+                                              std::to_string(options_.epochs - 1));
+    }
+    abandon(epoch);
+    if (finished())
+        return;
+    demand_epoch();
+    if (has_workers())
+        pump();
+}
+
+void engine::machine::close() noexcept {
+    if (closed_ || !group_)
+        return;
+    closed_ = true;
+    group_->words().generation.store(++generation_, std::memory_order_seq_cst);
+    group_->end();
+    pool_->bell().ring();
+}
+
+memory_use engine::machine::memory() const {
+    return estimate_memory(pool_->slots().geometry(), options_, largest_batch_bytes_);
+}
+
+std::vector<pid_t> engine::machine::worker_processes() {
+    glance();
+    return group_->processes();
+}
+
+}  // namespace stoker::detail

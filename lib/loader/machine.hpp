@@ -1,0 +1,146 @@
+#pragma once
+// The machinery behind a loader: decides what is loaded next and who loads it, and in which order
+// batches leave. Passive: it runs only inside the user's calls (`poll`, `wake`, `restart`), never
+// between them, and has no executor of its own.
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <stoker/loader/engine.hpp>
+#include "loader/ledger.hpp"
+#include "loader/slot_pool.hpp"
+#include "loader/worker_group.hpp"
+
+namespace stoker::detail {
+
+class engine::machine {
+  public:
+    explicit machine(engine_parts parts);
+    ~machine();
+
+    /// Takes the next batch if one is ready; throws what failed in its place. Demand-driven: also
+    /// hands out tasks and collects results.
+    outcome poll(lease& batch);
+    bool ready();
+
+    // Waiting. poll → arm → poll → (descriptor gets readable) → wake → poll …
+    /// Asks for bells and sets the deadline timer.
+    void arm();
+    int wait_descriptor() const { return group_->wait_descriptor(); }
+    /// Takes note of events, deaths and deadlines; their failures come out of the next `poll`.
+    void wake();
+    /// The wait is over: a new one starts its clocks anew.
+    void end_wait() { wait_started_.reset(); }
+    /// For callers that never wait: `wake`, but at most every few milliseconds.
+    void glance();
+
+    void restart();
+    void restart(std::uint64_t epoch);
+    void close() noexcept;
+    bool closed() const { return closed_; }
+
+    std::uint64_t size() const { return size_; }
+    std::optional<std::uint64_t> length() const { return order_->length(); }
+    const loader_options& options() const { return options_; }
+    memory_use memory() const;
+    std::vector<pid_t> worker_processes();
+    pid_t fork_server_process() const { return group_->link().pid(); }
+    void ring() const { pool_->bell().ring(); }
+
+    bool pending = false;  ///< an operation of the engine waits
+
+  private:
+    /// A slot that a worker writes.
+    struct loan {
+        bool lent = false;
+        bool live = false;  ///< its epoch was not abandoned
+        int worker = -1;
+        std::uint64_t sequence = 0;
+    };
+
+    server_link make_link(engine_parts& parts);
+    void make_slots();
+    bool has_workers() const { return options_.num_workers > 0; }
+    bool finished() const;
+    std::uint64_t last_epoch_allowed() const;
+
+    // Handing out (machine.cpp).
+    void demand_epoch();
+    void pump();
+    void begin_epoch();
+    void fail_order();
+    void end_order();
+    bool room_in_ledger() const;
+    bool issue_one();
+    bool look_ahead();
+    bool refuse_bad_indices();
+    task_message write_task(std::uint32_t slot, std::uint64_t sequence);
+    void load_here(std::uint64_t sequence, const task_message& task);
+
+    // Collecting.
+    void collect_results();
+    void accept(int worker, const result_message& result);
+    void settle(ledger_entry& entry, const result_message& result);
+    bool read_records(slot_record& record, std::uint64_t data_bytes) const;
+    outcome deliver(std::uint64_t sequence, lease& batch);
+    void end_epoch();
+    void abandon(std::uint64_t next_epoch);
+    void reclaim(std::uint32_t slot);
+
+    // Deaths and deadlines (machine_wait.cpp).
+    void check_deaths(loader_clock::time_point now);
+    void bury(int worker);
+    void check_deadlines(loader_clock::time_point now);
+    void check_timeout(loader_clock::time_point now);
+    void check_free_slot(loader_clock::time_point now);
+    bool starved_of_slots();
+    std::optional<loader_clock::time_point> next_deadline();
+    std::string describe_worker(int worker) const;
+
+    loader_options options_;
+    schema columns_;
+    bool fixed_layout_ = false;
+    std::unique_ptr<fetcher> source_;  // outlives the fork server's copies
+    std::uint64_t size_ = 0;
+    std::unique_ptr<index_source> order_;
+    std::shared_ptr<slot_pool> pool_;
+    std::unique_ptr<worker_group> group_;
+    std::vector<loan> loans_;  // by slot
+    std::unique_ptr<ledger> ledger_;
+    std::uint64_t window_ = 1;  ///< most batches issued and not delivered
+    std::uint64_t outstanding_ = 0;
+    std::uint64_t generation_ = 1;
+
+    // The epoch that tasks are handed out of.
+    bool source_active_ = false;
+    bool have_lookahead_ = false;
+    std::vector<index> lookahead_;
+    std::uint64_t issuing_epoch_ = 0;
+    std::uint64_t next_epoch_to_issue_ = 0;
+    std::uint64_t next_number_ = 0;
+    std::uint64_t next_position_ = 0;
+    std::uint64_t demanded_epoch_ = 0;
+
+    // The epoch that batches are delivered of.
+    std::uint64_t delivering_epoch_ = 0;
+    std::uint64_t delivered_ = 0;
+
+    bool opened_here_ = false;
+    bool workers_missing_ = false;
+    bool closed_ = false;
+    bool beyond_repair_ = false;      ///< `fault_` is for good
+    std::exception_ptr fault_{};      ///< ends the epoch when nothing is deliverable
+    std::exception_ptr complaint_{};  ///< thrown once, ends nothing
+    std::vector<std::string> blame_;  ///< why we killed a worker, by worker
+    std::uint64_t largest_batch_bytes_ = 0;
+
+    std::optional<loader_clock::time_point> wait_started_;
+    std::optional<loader_clock::time_point> deadline_;
+    loader_clock::time_point last_glance_{};
+};
+
+}  // namespace stoker::detail

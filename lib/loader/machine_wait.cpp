@@ -1,0 +1,222 @@
+// Deaths and deadlines: what a wait has to watch besides results.
+//
+// Deadlines judge late, never early: results are collected before anybody is blamed, and when the
+// timer goes off far too late it was this process that was stopped (job control, a debugger), so
+// all clocks start again and healthy workers live.
+
+#include <csignal>
+#include <string>
+
+#include <stoker/core/error.hpp>
+#include "core/system.hpp"
+#include "loader/machine.hpp"
+
+namespace stoker::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds stop_patience{5000};       ///< a stopped worker
+constexpr milliseconds start_patience{10000};     ///< the fork server's answer
+constexpr milliseconds slot_patience{30000};      ///< no free slot, when there is no timeout
+constexpr milliseconds plausible_lateness{1000};  ///< of our own timer
+constexpr milliseconds glance_interval{10};
+
+std::string seconds(loader_clock::duration span) {
+    const auto count = std::chrono::duration_cast<milliseconds>(span).count();
+    std::string fraction = std::to_string(count % 1000 / 100);
+    return std::to_string(count / 1000) + "." + fraction + " s";
+}
+
+void keep_earlier(std::optional<loader_clock::time_point>& best, loader_clock::time_point other) {
+    if (!best || other < *best)
+        best = other;
+}
+
+}  // namespace
+
+void engine::machine::arm() {
+    if (!wait_started_)
+        wait_started_ = loader_clock::now();
+    group_->want_bells();
+    pool_->want_bell();
+    deadline_ = next_deadline();
+    group_->set_deadline(deadline_);
+}
+
+std::optional<loader_clock::time_point> engine::machine::next_deadline() {
+    std::optional<loader_clock::time_point> best = group_->settle_deaths(loader_clock::now());
+    if (has_workers() && options_.timeout.count() > 0) {
+        keep_earlier(best, *wait_started_ + options_.timeout);
+    }
+    if (starved_of_slots()) {
+        const auto patience = options_.timeout.count() > 0 ? options_.timeout : slot_patience;
+        keep_earlier(best, *wait_started_ + patience);
+    }
+    for (int worker = 0; worker < group_->count(); ++worker) {
+        const worker_view& view = group_->view(worker);
+        if (view.now == worker_view::state::starting)
+            keep_earlier(best, view.since + start_patience);
+        if (view.stopped && view.outstanding > 0)
+            keep_earlier(best, view.since + stop_patience);
+    }
+    return best;
+}
+
+void engine::machine::wake() {
+    bool timer_fired = false;
+    try {
+        timer_fired = group_->take_events();
+    } catch (const error& failure) {
+        fault_ = std::current_exception();
+        beyond_repair_ = failure.code() == errc::fork_server_died;
+    }
+    const auto now = loader_clock::now();
+    collect_results();
+    check_deaths(now);
+    if (timer_fired && deadline_ && now > *deadline_ + plausible_lateness) {
+        wait_started_ = now;  // we were stopped ourselves
+        group_->restart_clocks(now);
+        return;
+    }
+    check_deadlines(now);
+}
+
+void engine::machine::glance() {
+    const auto now = loader_clock::now();
+    if (now - last_glance_ < glance_interval || closed_ || beyond_repair_)
+        return;
+    last_glance_ = now;
+    wake();
+}
+
+void engine::machine::check_deaths(loader_clock::time_point now) {
+    group_->settle_deaths(now);
+    for (int worker = 0; worker < group_->count(); ++worker) {
+        if (group_->view(worker).now == worker_view::state::dead)
+            bury(worker);
+    }
+}
+
+/// A dead worker: what it had published is collected already; the rest is lost. Its slots are free
+/// again, since nothing writes them any more.
+void engine::machine::bury(int worker) {
+    if (!group_->bury(worker))
+        return;  // done before
+    workers_missing_ = true;
+    bool lost_something = false;
+    for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
+        if (!loans_[slot].lent || loans_[slot].worker != worker)
+            continue;
+        if (loans_[slot].live) {
+            lost_something = true;
+            ledger_entry& entry = ledger_->at(loans_[slot].sequence);
+            entry.now = ledger_entry::state::lost;
+        }
+        reclaim(slot);
+    }
+    std::string& blame = blame_[static_cast<std::size_t>(worker)];
+    if (lost_something && !fault_) {
+        error_details details{};
+        details.code = blame.empty() ? errc::worker_died : errc::protocol;
+        details.text = group_->describe_end(worker) + (blame.empty() ? "" : ", by us: " + blame) +
+                       "; the epoch ends here, the next one starts with fresh workers";
+        details.worker = worker;
+        details.pid = group_->view(worker).pid;
+        fault_ = std::make_exception_ptr(error(std::move(details)));
+    }
+    blame.clear();
+    if (!lost_something)
+        demand_epoch();  // replaced at once, nobody needs to know
+}
+
+std::string engine::machine::describe_worker(int worker) const {
+    const worker_words& words = group_->words_of(worker);
+    static constexpr const char* phases[] = {"starting", "idle", "fetching", "reporting"};
+    const auto phase = words.phase.load(std::memory_order_relaxed);
+    std::string text = "worker " + std::to_string(worker) + " (pid " +
+                       std::to_string(group_->view(worker).pid) + ") is " +
+                       (phase < 4 ? phases[phase] : "in an unknown phase");
+    if (static_cast<worker_phase>(phase) == worker_phase::fetching) {
+        text += " sample " + std::to_string(words.sample.load(std::memory_order_relaxed));
+    }
+    return text;
+}
+
+void engine::machine::check_deadlines(loader_clock::time_point now) {
+    if (fault_ || !wait_started_)
+        return;
+    for (int worker = 0; worker < group_->count(); ++worker) {
+        const worker_view& view = group_->view(worker);
+        if (view.now == worker_view::state::starting && now >= view.since + start_patience) {
+            fault_ = std::make_exception_ptr(
+                error(errc::fork_server_died, "the fork server (pid " +
+                                                  std::to_string(group_->link().pid()) +
+                                                  ") does not answer: it is stopped or stuck"));
+            beyond_repair_ = true;
+            return;
+        }
+        if (view.stopped && view.outstanding > 0 && now >= view.since + stop_patience) {
+            error_details details{};
+            details.code = errc::worker_stopped;
+            details.text = describe_worker(worker) + " and was stopped " +
+                           seconds(now - view.since) + " ago; it is killed";
+            details.worker = worker;
+            details.pid = view.pid;
+            fault_ = std::make_exception_ptr(error(std::move(details)));
+            group_->kill(worker);
+            return;
+        }
+    }
+    check_timeout(now);
+    check_free_slot(now);
+}
+
+void engine::machine::check_timeout(loader_clock::time_point now) {
+    if (options_.timeout.count() <= 0 || now < *wait_started_ + options_.timeout)
+        return;
+    if (!has_workers() || ledger_->deliverable(options_.in_order))
+        return;
+    const auto sequence = ledger_->oldest_waiting();
+    if (!sequence)
+        return;
+    const int worker = ledger_->at(*sequence).worker;
+    const worker_words& words = group_->words_of(worker);
+    error_details details{};
+    details.code = errc::timed_out;
+    details.worker = worker;
+    details.pid = group_->view(worker).pid;
+    const bool fetching = words.phase.load(std::memory_order_relaxed) ==
+                          static_cast<std::uint32_t>(worker_phase::fetching);
+    if (fetching)
+        details.sample = words.sample.load(std::memory_order_relaxed);
+    details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
+                   seconds(now - *wait_started_) + "): " + describe_worker(worker) +
+                   "; it is killed and the epoch ends";
+    fault_ = std::make_exception_ptr(error(std::move(details)));
+    group_->kill(worker);
+}
+
+/// The user holds every slot and nothing is on its way: only a release can help.
+bool engine::machine::starved_of_slots() {
+    if (outstanding_ > 0 || !have_lookahead_)
+        return false;
+    for (const loan& held : loans_) {
+        if (held.lent)
+            return false;
+    }
+    return !pool_->any_free();
+}
+
+void engine::machine::check_free_slot(loader_clock::time_point now) {
+    const auto patience = options_.timeout.count() > 0 ? options_.timeout : slot_patience;
+    if (now < *wait_started_ + patience || !starved_of_slots())
+        return;
+    complaint_ = std::make_exception_ptr(
+        error(errc::no_free_slot, "no free slot: " + std::to_string(pool_->held()) +
+                                      " batches are held, which are all there are; waited " +
+                                      seconds(now - *wait_started_) + " for one to be given back"));
+}
+
+}  // namespace stoker::detail

@@ -1,0 +1,392 @@
+// Facts and details of a death come apart: a worker's pidfd says *that* it is gone (and only then
+// is its gate ignored), the fork server's message says *how*. The message is waited for at most
+// 100 ms, never longer: a stopped fork server must not delay the report.
+//
+// Results are always drained after a death was seen and before it is reported: a worker may have
+// published a result and died before it rang the bell.
+
+#include "loader/worker_group.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <utility>
+
+#include "core/system.hpp"
+
+namespace stoker::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds detail_patience{100};
+constexpr std::chrono::milliseconds kill_patience{1000};
+/// A stop message and some room: tasks_a_worker is the bound that matters.
+constexpr std::size_t queue_reserve = 4;
+
+enum class tag : std::uint64_t { bell, timer, server, server_pidfd, worker };
+
+constexpr std::uint64_t make_tag(tag kind, int worker = 0) {
+    return static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint32_t>(worker);
+}
+
+}  // namespace
+
+worker_group::worker_group(server_link link, limits bounds, const doorbell& result_bell)
+    : link_(std::move(link)),
+      control_(control_block::create(bounds.num_workers)),
+      workers_(to_size(bounds.num_workers)),
+      limits_(bounds),
+      result_bell_(result_bell),
+      epoll_(system::epoll("the loader's wait")),
+      timer_(system::timer("the loader's deadlines")) {
+    system::epoll_add(epoll_.get(), result_bell_.number(), EPOLLIN, make_tag(tag::bell),
+                      "result bell");
+    system::epoll_add(epoll_.get(), timer_.get(), EPOLLIN, make_tag(tag::timer), "deadlines");
+    if (link_.connected()) {
+        system::epoll_add(epoll_.get(), link_.socket(), EPOLLIN, make_tag(tag::server),
+                          "the fork server");
+        system::epoll_add(epoll_.get(), link_.pidfd(), EPOLLIN, make_tag(tag::server_pidfd),
+                          "the fork server's end");
+    }
+    for (worker_view& worker : workers_)
+        worker.bell = doorbell::create();
+}
+
+worker_group::~worker_group() {
+    end();
+}
+
+void worker_group::end() noexcept {
+    if (!link_.connected())
+        return;
+    stop_all(std::chrono::milliseconds(50));
+    const int server_pidfd = link_.pidfd();
+    link_.close();
+    if (server_pidfd < 0)
+        return;
+    try {
+        system::wait_readable(server_pidfd, static_cast<int>(kill_patience.count()),
+                              "the fork server's end");
+    } catch (...) {  // a destructor has nobody to tell; the lifeline is closed
+    }
+}
+
+void worker_group::start_missing() {
+    for (int worker = 0; worker < count(); ++worker) {
+        const auto now = workers_[to_size(worker)].now;
+        if (now == worker_view::state::absent || now == worker_view::state::dead)
+            start(worker);
+    }
+}
+
+void worker_group::start(int number) {
+    worker_view& worker = workers_[to_size(number)];
+    const std::size_t capacity = limits_.tasks_a_worker + queue_reserve;
+    worker.tasks = main_sender();  // leave the old queues before the words are reset
+    worker.results = main_receiver();
+    worker.bell.clear();
+    control_.reset_worker(number);
+    const queue_names names = make_queue_names();
+    link_.announce(number, names);
+    create_queue(names.tasks, capacity, sizeof(task_message));
+    create_queue(names.results, capacity, sizeof(result_message));
+    worker_words& words = control_.worker(number);
+    worker.tasks = main_sender(names.tasks, words, worker.bell);
+    worker.results = main_receiver(names.results, words, worker.bell);
+    link_.spawn(number, names, worker.bell.number());
+    worker.backlog.reset(capacity);
+    worker.outstanding = 0;
+    worker.stopped = worker.broken = worker.buried = false;
+    worker.pid = 0;
+    worker.pidfd.reset();
+    worker.code = worker.status = 0;
+    worker.now = worker_view::state::starting;
+    worker.since = loader_clock::now();
+}
+
+void worker_group::kill(int number) noexcept {
+    worker_view& worker = workers_[to_size(number)];
+    worker.broken = true;
+    if (!worker.pidfd)
+        return;
+    try {
+        system::pidfd_signal(worker.pidfd.get(), SIGKILL, "a stuck worker");
+    } catch (...) {  // it is gone, or the fork server's end will take it along
+    }
+}
+
+bool worker_group::anyone_left() const {
+    return std::any_of(workers_.begin(), workers_.end(), [](const worker_view& worker) {
+        return worker.now == worker_view::state::starting ||
+               worker.now == worker_view::state::running;
+    });
+}
+
+void worker_group::stop_all(std::chrono::milliseconds grace) noexcept {
+    task_message stop{};
+    stop.kind = static_cast<std::uint32_t>(task_kind::stop);
+    bool killed = false;
+    auto limit = loader_clock::now() + grace;
+    try {
+        if (!link_.connected())
+            return;
+        withdraw_backlog([](const task_message&) {});
+        for (worker_view& worker : workers_) {
+            if (worker.now == worker_view::state::running ||
+                worker.now == worker_view::state::starting) {
+                worker.tasks.try_send(stop);  // withdrawn or full: it is killed below
+            }
+        }
+        while (anyone_left()) {
+            const auto left =
+                std::chrono::ceil<std::chrono::milliseconds>(limit - loader_clock::now());
+            if (left.count() <= 0) {
+                if (killed)
+                    break;
+                for (int worker = 0; worker < count(); ++worker)
+                    kill(worker);
+                killed = true;
+                limit = loader_clock::now() + kill_patience;
+                continue;
+            }
+            system::wait_readable(epoll_.get(), static_cast<int>(left.count()), "workers' end");
+            take_events();
+        }
+    } catch (...) {  // the fork server kills what is left when the lifeline closes
+    }
+    for (worker_view& worker : workers_) {
+        if (worker.pidfd)
+            system::epoll_remove(epoll_.get(), worker.pidfd.get());
+        worker.pidfd.reset();
+        worker.now = worker_view::state::absent;
+    }
+}
+
+int worker_group::choose() {
+    int best = -1;
+    const int total = count();
+    for (int step = 0; step < total; ++step) {
+        const int candidate = (next_choice_ + step) % total;
+        const worker_view& worker = workers_[to_size(candidate)];
+        const bool alive =
+            worker.now == worker_view::state::running || worker.now == worker_view::state::starting;
+        if (!alive || worker.broken || worker.outstanding >= limits_.tasks_a_worker)
+            continue;
+        if (best < 0 || worker.outstanding < workers_[to_size(best)].outstanding)
+            best = candidate;
+    }
+    if (best >= 0)
+        next_choice_ = (best + 1) % total;
+    return best;
+}
+
+void worker_group::assign(int number, const task_message& task) {
+    worker_view& worker = workers_[to_size(number)];
+    worker.backlog.push(task);
+    ++worker.outstanding;
+    flush(worker);
+}
+
+void worker_group::flush(worker_view& worker) {
+    while (!worker.backlog.empty()) {
+        const attempt sent = worker.tasks.try_send(worker.backlog.front());
+        if (sent == attempt::lost)
+            worker.broken = true;
+        if (sent != attempt::done)
+            return;
+        worker.backlog.pop();
+    }
+}
+
+void worker_group::flush_backlogs() {
+    for (worker_view& worker : workers_) {
+        if (!worker.backlog.empty())
+            flush(worker);
+    }
+}
+
+bool worker_group::try_receive(int number, result_message& result) {
+    worker_view& worker = workers_[to_size(number)];
+    if (!worker.results)
+        return false;
+    const attempt got = worker.results.try_receive(result);
+    if (got == attempt::lost)
+        worker.broken = true;
+    return got == attempt::done;
+}
+
+void worker_group::want_bells() {
+    for (worker_view& worker : workers_) {
+        if (worker.results && worker.now != worker_view::state::dead)
+            worker.results.want_bell();
+    }
+}
+
+void worker_group::note_death(worker_view& worker) {
+    if (worker.pidfd)
+        system::epoll_remove(epoll_.get(), worker.pidfd.get());
+    worker.pidfd.reset();
+    worker.tasks.peer_is_dead();
+    worker.results.peer_is_dead();
+    worker.now = worker_view::state::dying;
+    worker.since = loader_clock::now();
+}
+
+bool worker_group::take_events() {
+    epoll_event events[16];
+    bool timer_fired = false;
+    const std::size_t ready = system::epoll_wait(epoll_.get(), events, 0, "the loader's events");
+    for (std::size_t i = 0; i < ready; ++i) {
+        const std::uint64_t data = events[i].data.u64;
+        switch (static_cast<tag>(data >> 32)) {
+            case tag::bell:
+                result_bell_.clear();
+                break;
+            case tag::timer: {
+                std::uint64_t expirations = 0;
+                system::read(timer_.get(), std::as_writable_bytes(std::span(&expirations, 1)),
+                             "deadlines");
+                timer_fired = true;
+                timer_armed_ = false;
+                break;
+            }
+            case tag::server:
+                take_server_events();
+                break;
+            case tag::server_pidfd:
+                take_server_events();  // what it said before it ended
+                throw error(errc::fork_server_died, "the process that forks the workers (pid " +
+                                                        std::to_string(link_.pid()) +
+                                                        ") is gone, and its workers with it");
+            case tag::worker: {
+                const auto number = static_cast<std::uint32_t>(data);
+                if (workers_[number].pidfd)
+                    note_death(workers_[number]);
+                break;
+            }
+        }
+    }
+    return timer_fired;
+}
+
+void worker_group::take_server_events() {
+    while (auto event = link_.try_event())
+        apply(std::move(*event));
+}
+
+int worker_group::find(pid_t pid) const {
+    for (int worker = 0; worker < count(); ++worker) {
+        if (workers_[to_size(worker)].pid == pid)
+            return worker;
+    }
+    return -1;
+}
+
+void worker_group::apply(server_event event) {
+    using kind = server_event::kind;
+    if (event.what == kind::spawned) {
+        worker_view& worker = workers_[to_size(event.worker)];
+        worker.pid = event.pid;
+        worker.pidfd = std::move(event.pidfd);
+        worker.now = worker_view::state::running;
+        if (worker.broken)
+            kill(event.worker);
+        system::epoll_add(epoll_.get(), worker.pidfd.get(), EPOLLIN,
+                          make_tag(tag::worker, event.worker), "a worker's end");
+        return;
+    }
+    if (event.what == kind::not_spawned) {
+        workers_[to_size(event.worker)].now = worker_view::state::dead;
+        throw error(errc::worker_start_failed, "worker " + std::to_string(event.worker) +
+                                                   " could not be forked: " + event.text);
+    }
+    const int number = find(event.pid);
+    if (number < 0)
+        return;  // of a predecessor
+    worker_view& worker = workers_[to_size(number)];
+    if (event.what == kind::exited) {
+        worker.code = event.code;
+        worker.status = event.status;
+        // Reaped by the fork server: certainly gone, even if its pidfd was not looked at yet.
+        if (worker.now == worker_view::state::running)
+            note_death(worker);
+    } else {
+        worker.stopped = event.what == kind::stopped;
+        worker.since = loader_clock::now();
+    }
+}
+
+void worker_group::set_deadline(std::optional<loader_clock::time_point> deadline) {
+    if (!deadline) {
+        if (timer_armed_)
+            system::set_timer(timer_.get(), 0, "no deadline");
+        timer_armed_ = false;
+        return;
+    }
+    const auto left = std::chrono::nanoseconds(*deadline - loader_clock::now()).count();
+    system::set_timer(timer_.get(), static_cast<std::uint64_t>(std::max<long>(left, 1)),
+                      "a deadline");
+    timer_armed_ = true;
+}
+
+std::optional<loader_clock::time_point> worker_group::settle_deaths(loader_clock::time_point now) {
+    std::optional<loader_clock::time_point> again;
+    for (worker_view& worker : workers_) {
+        if (worker.now != worker_view::state::dying)
+            continue;
+        const auto limit = worker.since + detail_patience;
+        if (worker.code != 0 || now >= limit) {
+            worker.now = worker_view::state::dead;
+        } else if (!again || limit < *again) {
+            again = limit;
+        }
+    }
+    return again;
+}
+
+bool worker_group::bury(int number) {
+    worker_view& worker = workers_[to_size(number)];
+    if (worker.buried)
+        return false;
+    worker.buried = true;
+    worker.outstanding = 0;
+    worker.backlog.reset(limits_.tasks_a_worker + queue_reserve);
+    return true;
+}
+
+void worker_group::restart_clocks(loader_clock::time_point now) {
+    for (worker_view& worker : workers_)
+        worker.since = now;
+}
+
+std::vector<pid_t> worker_group::processes() const {
+    std::vector<pid_t> result;
+    for (const worker_view& worker : workers_) {
+        if (worker.now == worker_view::state::running)
+            result.push_back(worker.pid);
+    }
+    return result;
+}
+
+std::string worker_group::describe_end(int number) const {
+    const worker_view& worker = view(number);
+    std::string text =
+        "worker " + std::to_string(number) + " (pid " + std::to_string(worker.pid) + ") ";
+    switch (worker.code) {
+        case CLD_EXITED:
+            return text + "exited with status " + std::to_string(worker.status);
+        case CLD_KILLED:
+        case CLD_DUMPED: {
+            const char* name = ::strsignal(worker.status);
+            return text + "was killed by signal " + std::to_string(worker.status) + " (" +
+                   (name != nullptr ? name : "unknown") + ")" +
+                   (worker.code == CLD_DUMPED ? ", core dumped" : "");
+        }
+        default:
+            return text + "ended; how is not known";
+    }
+}
+
+}  // namespace stoker::detail

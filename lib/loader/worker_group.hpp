@@ -1,0 +1,140 @@
+#pragma once
+// Main's view of a loader's workers: the link to their fork server, a queue pair each, who lives,
+// who has how much to do. One epoll set stands for all bells, deaths and deadlines, so that a
+// waiting `next()` binds a single descriptor.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <stoker/core/error.hpp>
+#include "core/descriptor.hpp"
+#include "ipc/control.hpp"
+#include "ipc/doorbell.hpp"
+#include "ipc/gated_queue.hpp"
+#include "loader/task_backlog.hpp"
+#include "worker/server_link.hpp"
+
+namespace stoker::detail {
+
+using loader_clock = std::chrono::steady_clock;
+
+/// One worker as main sees it.
+struct worker_view {
+    enum class state {
+        absent,    ///< no process, none asked for
+        starting,  ///< asked for; its queues exist and take tasks already
+        running,
+        dying,  ///< its process is gone; how it ended is not known yet
+        dead,   ///< gone, and its end is known or was waited for long enough
+    };
+    state now = state::absent;
+    pid_t pid = 0;
+    descriptor pidfd{};
+    doorbell bell{};  ///< rings the worker; kept over its successors
+    main_sender tasks{};
+    main_receiver results{};
+    task_backlog backlog{};  ///< assigned, not yet in the queue: the worker was in its gate
+    std::uint32_t outstanding = 0;
+    bool stopped = false;
+    bool buried = false;
+    bool broken = false;  ///< its queue was lost or it broke the protocol: it is killed
+    loader_clock::time_point since{};  ///< when `now`, or `stopped`, began
+    int code = 0;                      ///< of its end, as waitid gives it; 0: unknown
+    int status = 0;
+};
+
+/// Thread safety: one thread at a time.
+class worker_group {
+  public:
+    struct limits {
+        int num_workers = 0;
+        std::uint32_t tasks_a_worker = 0;  ///< most tasks outstanding at one worker
+    };
+
+    /// The result bell is borrowed for the group's life.
+    worker_group(server_link link, limits bounds, const doorbell& result_bell);
+    worker_group(const worker_group&) = delete;
+    worker_group& operator=(const worker_group&) = delete;
+    ~worker_group();
+
+    int control_memory() const { return control_.memory_descriptor(); }
+    control_words& words() const { return control_.words(); }
+    server_link& link() { return link_; }
+    const worker_view& view(int worker) const { return workers_[to_size(worker)]; }
+    int count() const { return static_cast<int>(workers_.size()); }
+
+    /// Starts every worker that is absent or dead, with new queues.
+    void start_missing();
+    /// Asks all to end, waits at most `grace`, then kills; returns when all are gone or after 1 s.
+    void stop_all(std::chrono::milliseconds grace) noexcept;
+    void kill(int worker) noexcept;
+    /// Ends workers and fork server, within about a second whatever state they are in. The group
+    /// keeps its descriptors, so that a pending wait can still be woken.
+    void end() noexcept;
+
+    /// The living worker with the fewest outstanding tasks, then round robin; -1: none.
+    int choose();
+    /// Gives it the task; never blocks, never fails: what cannot be sent now waits in the backlog.
+    void assign(int worker, const task_message& task);
+    /// Drops the tasks that no worker has seen, calling `each(task)`.
+    template <class Each>
+    void withdraw_backlog(Each&& each) {
+        for (worker_view& worker : workers_) {
+            while (!worker.backlog.empty()) {
+                each(worker.backlog.front());
+                worker.backlog.pop();
+                --worker.outstanding;
+            }
+        }
+    }
+    /// The next result of a worker, if one is there.
+    bool try_receive(int worker, result_message& result);
+    void flush_backlogs();
+    /// It answered one of its tasks.
+    void finish_task(int worker) { --workers_[to_size(worker)].outstanding; }
+
+    /// After it, one more look at results and backlogs, then `wait_descriptor()` may be waited for.
+    void want_bells();
+    /// Readable when anything may have happened.
+    int wait_descriptor() const { return epoll_.get(); }
+    /// Takes note of what woke us, without waiting; true when the deadline timer went off.
+    bool take_events();
+    void set_deadline(std::optional<loader_clock::time_point> deadline);
+    /// Deaths whose story is complete become `dead`; the earliest time to look again otherwise.
+    std::optional<loader_clock::time_point> settle_deaths(loader_clock::time_point now);
+
+    /// A dead worker's place is cleared for a successor; false when that was done before.
+    bool bury(int worker);
+    /// This process was stopped itself: whatever was measured meanwhile does not count.
+    void restart_clocks(loader_clock::time_point now);
+    const worker_words& words_of(int worker) const { return control_.worker(worker); }
+
+    std::vector<pid_t> processes() const;
+    /// "worker 2 (pid 4711) was killed by signal 9 (Killed)".
+    std::string describe_end(int worker) const;
+
+  private:
+    static std::size_t to_size(int worker) { return static_cast<std::size_t>(worker); }
+    void start(int worker);
+    void flush(worker_view& worker);
+    void take_server_events();
+    void apply(server_event event);
+    void note_death(worker_view& worker);
+    bool anyone_left() const;
+    int find(pid_t pid) const;
+
+    server_link link_;
+    control_block control_;
+    std::vector<worker_view> workers_;
+    limits limits_;
+    const doorbell& result_bell_;
+    descriptor epoll_;
+    descriptor timer_;
+    bool timer_armed_ = false;
+    int next_choice_ = 0;
+};
+
+}  // namespace stoker::detail
