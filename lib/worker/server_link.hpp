@@ -2,17 +2,20 @@
 // Main's end of the fork server. CONTRACT: the loader room (lib/loader) uses just this; the owner
 // of lib/worker implements it and may add.
 
+#include <sys/types.h>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <sys/types.h>
+#include <vector>
 
-#include "core/descriptor.hpp"
-#include "ipc/gated_queue.hpp"
-#include "ipc/slab.hpp"
 #include <stoker/collate/fetcher.hpp>
-#include <stoker/worker/fork_server.hpp>
+#include <stoker/worker/fetcher_recipe.hpp>
+#include "core/descriptor.hpp"
+#include "ipc/queue_names.hpp"
+#include "ipc/slab.hpp"
+#include "worker/server_messages.hpp"
 
 namespace stoker::detail {
 
@@ -24,15 +27,15 @@ struct worker_environment {
     int result_bell = -1;     ///< borrowed; one for all workers
     int num_workers = 0;
     std::uint64_t seed = 0;
-    std::string name{};       ///< loader's name, for process names: "stoker:<name>:w3"
+    std::string name{};  ///< loader's name, for process names: "stoker:<name>:w3"
 };
 
 struct server_event {
     enum class kind {
-        spawned,    ///< worker has a process: pid, pidfd
-        not_spawned,///< fork failed: text
-        exited,     ///< status: as waitid gives it (si_code, si_status)
-        stopped,    ///< the worker process was stopped (SIGSTOP …)
+        spawned,      ///< worker has a process: pid, pidfd
+        not_spawned,  ///< fork failed: text
+        exited,       ///< status: as waitid gives it (si_code, si_status)
+        stopped,      ///< the worker process was stopped (SIGSTOP …)
         continued,
     };
     kind what{};
@@ -41,11 +44,14 @@ struct server_event {
     descriptor pidfd{};  ///< spawned: opened by the server before it could reap the worker
     int code = 0;        ///< exited: CLD_EXITED, CLD_KILLED, CLD_DUMPED
     int status = 0;      ///< exited: exit status or signal
+    /// not_spawned: why; exited: why it could not start (status `worker_start_status`), or empty.
     std::string text{};
 };
 
 /// The process that forks, reaps and replaces workers. Destroying the link ends server and workers
-/// (EOF on the lifeline; bounded by the caller with the pidfds).
+/// (EOF on the lifeline; bounded by the caller with the pidfds). Moved from: not connected.
+///
+/// Thread safety: one thread at a time, which may change.
 class server_link {
   public:
     /// Forks the server from this process (orphaned on purpose, single-threaded, nothing of the
@@ -57,7 +63,7 @@ class server_link {
     static server_link fork_from(const fetcher_recipe& recipe, const std::string& name,
                                  std::uint64_t& dataset_size);
     server_link() = default;
-    server_link(server_link&&) noexcept;
+    server_link(server_link&&) noexcept = default;
     server_link& operator=(server_link&&) noexcept;
     ~server_link();
 
@@ -66,17 +72,29 @@ class server_link {
     /// Tells the server the names of a pair *before* main creates the queues (it unlinks them when
     /// main is gone). Then main creates both queues, then calls `spawn`.
     void announce(int worker, const queue_names& names);
-    /// Asks for a worker: the server opens and unlinks the queues, forks, sends `spawned`.
-    /// `task_bell` is the worker's own eventfd (borrowed, sent along).
+    /// Asks for a worker: the server forks it and sends `spawned`; the worker opens the queues and
+    /// unlinks their names. `task_bell` is the worker's own eventfd (borrowed, sent along).
     void spawn(int worker, const queue_names& names, int task_bell);
     /// The next event without waiting; nullopt: none now. Throws error{fork_server_died} on EOF.
     std::optional<server_event> try_event();
-    int socket() const;   ///< readable when an event may be there
-    int pidfd() const;    ///< readable when the server is dead
-    pid_t pid() const;
-    bool connected() const;
+    int socket() const { return socket_.get(); }  ///< readable when an event may be there
+    int pidfd() const { return pidfd_.get(); }    ///< readable when the server is dead
+    pid_t pid() const { return pid_; }
+    bool connected() const { return static_cast<bool>(socket_); }
     /// Closes the lifeline: the server kills its workers and ends. Idempotent, never throws.
     void close() noexcept;
+
+  private:
+    explicit server_link(descriptor socket);
+    void wait_for_hello();
+    std::optional<server_report> receive(std::vector<descriptor>& passed);
+    void send(const server_request& request, std::span<const int> passed);
+    [[noreturn]] void fail_dead();
+
+    descriptor socket_{};
+    descriptor pidfd_{};
+    pid_t pid_ = 0;
+    std::string ending_{};  ///< how the server ended, where somebody has seen it
 };
 
 }  // namespace stoker::detail

@@ -1,0 +1,261 @@
+// A worker is an actor with one mailbox: it takes a task, makes the batch, sends the result, and
+// sleeps on its bell when there is nothing to do. While tasks keep coming it makes no system call
+// and allocates nothing: the queues are polled through counters in shared memory, and only an empty
+// mailbox leads to the event loop.
+//
+// It ends in one of four ways: by a stop task; when main's pidfd says that main is gone (watched
+// while it sleeps, and by the gates); by the fork server's SIGKILL; or by the kernel's, when the
+// fork server dies. Each of them leaves without destructors: the dataset belongs to its owner.
+
+#include "worker/worker_process.hpp"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <stoker/core/error.hpp>
+#include "ipc/control.hpp"
+#include "ipc/doorbell.hpp"
+#include "ipc/gated_queue.hpp"
+#include "ipc/messages.hpp"
+#include "worker/batch_maker.hpp"
+#include "worker/process.hpp"
+
+namespace asio = boost::asio;
+
+namespace stoker::detail {
+namespace {
+
+/// Looks into an empty mailbox before sleeping, giving up the core between two.
+constexpr int looks_before_sleep = 4;
+
+/// Leaves breadcrumbs for main's error texts and hears when an epoch was given up.
+class breadcrumbs final : public fetch_monitor {
+  public:
+    breadcrumbs(const control_words& all, worker_words& own) : all_(all), own_(own) {}
+
+    void begin_task(const task_message& task) noexcept {
+        generation_ = task.generation;
+        own_.sequence.store(task.sequence, std::memory_order_relaxed);
+        enter(worker_phase::fetching);
+    }
+    void enter(worker_phase phase) noexcept {
+        own_.phase.store(static_cast<std::uint32_t>(phase), std::memory_order_relaxed);
+    }
+    void begin_sample(index sample) noexcept override {
+        own_.sample.store(sample, std::memory_order_relaxed);
+    }
+    bool abandoned() const noexcept override {
+        return all_.generation.load(std::memory_order_relaxed) != generation_;
+    }
+
+  private:
+    const control_words& all_;
+    worker_words& own_;
+    std::uint64_t generation_ = 0;
+};
+
+class worker_process {
+  public:
+    explicit worker_process(worker_start& start)
+        : source_(*start.source),
+          start_(start),
+          control_(control_block::open(std::move(start.control_memory), start.num_workers)),
+          slots_(slab::open(std::move(start.slab_memory), start.geometry)),
+          result_bell_(std::move(start.result_bell)),
+          task_bell_(std::move(start.task_bell)),
+          tasks_(start.names.tasks, control_.worker(start.worker), result_bell_),
+          results_(start.names.results, control_.worker(start.worker), result_bell_),
+          crumbs_(control_.words(), control_.worker(start.worker)),
+          warm_(start.geometry.slot_count),
+          next_home_slot_(static_cast<std::uint32_t>(start.worker)),
+          bell_(loop_, task_bell_.number()),
+          main_(loop_, start.main_pidfd.get()) {
+        tasks_.watch_main(start.main_pidfd.get());
+        results_.watch_main(start.main_pidfd.get());
+        settings_.seed = start.seed;
+        settings_.worker = start.worker;
+        settings_.num_workers = start.num_workers;
+        settings_.warm = &warm_;
+    }
+
+    void run() {
+        open_dataset();
+        main_.async_wait(asio::posix::stream_descriptor::wait_read,
+                         [](const boost::system::error_code&) { leave(0); });
+        asio::co_spawn(loop_, serve(), asio::detached);
+        loop_.run();
+    }
+
+  private:
+    /// The mailbox's owner.
+    asio::awaitable<void> serve() {
+        task_message task;
+        for (;;) {
+            if (receive(task)) {
+                work(task);
+                continue;
+            }
+            if (warm_next_slot())
+                continue;
+            tasks_.want_bell();
+            if (receive_now(task)) {
+                work(task);
+                continue;
+            }
+            const auto outcome = co_await bell_.async_wait(
+                asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
+            if (std::get<0>(outcome))
+                leave(1);
+            task_bell_.clear();
+        }
+    }
+
+    bool receive_now(task_message& task) {
+        const attempt outcome = tasks_.try_receive(task);
+        if (outcome == attempt::lost)
+            leave(1);  // main died inside the queue, or this process has damaged it
+        return outcome == attempt::done;
+    }
+
+    bool receive(task_message& task) {
+        for (int look = 0; look < looks_before_sleep; ++look) {
+            if (receive_now(task))
+                return true;
+            ::sched_yield();
+        }
+        return false;
+    }
+
+    void work(const task_message& task) {
+        if (task.kind == static_cast<std::uint32_t>(task_kind::stop))
+            leave(0);
+        crumbs_.begin_task(task);
+        result_message result;
+        result.sequence = task.sequence;
+        result.slot = task.slot;
+        result.status = static_cast<std::uint32_t>(result_status::dropped);
+        if (!crumbs_.abandoned()) {
+            result = start_failure_ ? fail_batch(slots_, task, *start_failure_)
+                                    : make_batch(source_, slots_, task, settings_, crumbs_);
+        }
+        crumbs_.enter(worker_phase::reporting);
+        send(result);
+        crumbs_.enter(worker_phase::idle);
+    }
+
+    void send(const result_message& result) {
+        for (;;) {
+            const attempt outcome = results_.try_send(result);
+            if (outcome == attempt::done)
+                return;
+            if (outcome == attempt::lost)
+                leave(1);
+            // Full: more results than tasks, which main does not let happen. It has to make room.
+            ::sched_yield();
+        }
+    }
+
+    /// An idle worker populates the slots that are at home with it, one a turn, until all are warm:
+    /// its first batches then find pages that are already in its own tables.
+    bool warm_next_slot() {
+        if (settings_.num_workers <= 0 || next_home_slot_ >= start_.geometry.slot_count)
+            return false;
+        const std::uint32_t slot = next_home_slot_;
+        next_home_slot_ += static_cast<std::uint32_t>(settings_.num_workers);
+        if (warm_.warm(slots_, slot))
+            return true;
+        try {
+            warm_.require(slots_, slot, start_.geometry.known_bytes);
+        } catch (...) {  // the batch that needs it will say so
+            next_home_slot_ = static_cast<std::uint32_t>(start_.geometry.slot_count);
+        }
+        return true;
+    }
+
+    void open_dataset() {
+        try {
+            source_.open(start_.worker, start_.num_workers, start_.seed);
+        } catch (...) {
+            start_failure_ = describe(std::current_exception(), errc::worker_start_failed);
+            start_failure_->code = errc::worker_start_failed;
+            start_failure_->worker = start_.worker;
+            start_failure_->pid = ::getpid();
+        }
+        crumbs_.enter(worker_phase::idle);
+    }
+
+    fetcher& source_;
+    worker_start& start_;
+    control_block control_;
+    slab slots_;
+    doorbell result_bell_;
+    doorbell task_bell_;
+    worker_receiver tasks_;
+    worker_sender results_;
+    breadcrumbs crumbs_;
+    warm_slots warm_;
+    batch_maker_settings settings_;
+    std::optional<error_details> start_failure_;
+    std::uint32_t next_home_slot_;
+    asio::io_context loop_{1};
+    asio::posix::stream_descriptor bell_;
+    asio::posix::stream_descriptor main_;
+};
+
+/// The process is nobody's copy any more after this.
+void settle(worker_start& start) {
+    // Set first: should the fork server have died before, its end is seen by the parent's number.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (::getppid() != start.server)
+        leave(1);
+    leave_on_exit();
+    const std::array kept{start.slab_memory.get(), start.control_memory.get(),
+                          start.result_bell.get(), start.task_bell.get(), start.main_pidfd.get()};
+    close_inherited(kept);
+    reopen_inherited_files(kept);
+    name_process(start.process_name);
+    offer_to_oom_killer();
+    ::pthread_sigmask(SIG_SETMASK, &start.signals, nullptr);
+}
+
+void say(std::span<char> last_words, const char* text) {
+    if (last_words.empty())
+        return;
+    const std::size_t length = std::min(std::strlen(text), last_words.size() - 1);
+    std::memcpy(last_words.data(), text, length);
+    last_words[length] = '\0';
+}
+
+}  // namespace
+
+void run_worker(worker_start& start) noexcept {
+    try {
+        settle(start);
+        auto* process = new worker_process(start);  // never destroyed, as the dataset is not
+        unlink_queue(start.names.tasks);
+        unlink_queue(start.names.results);
+        process->run();
+    } catch (const std::exception& failure) {
+        say(start.last_words, failure.what());
+    } catch (...) {
+        say(start.last_words, "an exception that is no std::exception");
+    }
+    leave(worker_start_status);
+}
+
+}  // namespace stoker::detail
