@@ -4,6 +4,7 @@
 #include <cassert>
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <type_traits>
 
 namespace stoker {
@@ -81,6 +82,16 @@ class shape_storage {
         std::size_t elements = 1;
         for (std::size_t axis = 0; axis < rank; ++axis)
             elements *= extent(axis);
+        return elements;
+    }
+    /// Like `size()`; throws std::bad_array_new_length instead of wrapping around, since extents
+    /// may come from a damaged file.
+    std::size_t checked_size() const {
+        std::size_t elements = 1;
+        for (const std::size_t extent : extents()) {
+            if (__builtin_mul_overflow(elements, extent, &elements))
+                throw std::bad_array_new_length();
+        }
         return elements;
     }
     /// Elements from one index of axis 0 to the next.

@@ -62,6 +62,28 @@ class heap_elements {
     std::size_t size_ = 0;
 };
 
+/// A shape that goes along when the elements it describes are moved away.
+template <class Shape>
+class moving_shape : public Shape {
+  public:
+    using Shape::Shape;
+    moving_shape() = default;
+    moving_shape(const moving_shape&) = default;
+    moving_shape(moving_shape&& other) noexcept : Shape(other) { other.reset(); }
+    moving_shape& operator=(const moving_shape&) = default;
+    moving_shape& operator=(moving_shape&& other) noexcept {
+        if (this != &other) {
+            Shape::operator=(other);
+            other.reset();
+        }
+        return *this;
+    }
+    ~moving_shape() = default;
+
+  private:
+    void reset() { Shape::operator=(Shape{}); }
+};
+
 }  // namespace detail
 
 /// A member of a sample: an owning, row-major array whose extents are of its type, or `dynamic`.
@@ -73,7 +95,8 @@ class heap_elements {
 ///     struct digit { stoker::tensor<std::uint8_t, 8, 8> pixels; std::int64_t label; };
 ///     stoker::tensor<float, stoker::dynamic, 2> points(n, 2);   // or points(n)
 ///
-/// Indices are checked by assert only. A moved-from dynamic tensor may be assigned or destroyed.
+/// Indices are checked by assert only. A moved-from dynamic tensor is like a default-constructed
+/// one.
 ///
 /// Thread safety: that of an array; distinct elements may be written by distinct threads.
 template <element T, std::size_t... Extents>
@@ -94,11 +117,11 @@ class tensor {
         std::copy(elements.begin(), elements.end(), data());
     }
     /// All extents, or the dynamic ones alone. Throws error{shape_mismatch} when one contradicts
-    /// the type, std::bad_alloc.
+    /// the type, std::bad_alloc when there is not that much memory.
     template <std::integral... Given>
         requires(!inlined && (sizeof...(Given) == shape_type::rank ||
                               sizeof...(Given) == shape_type::dynamic_rank))
-    explicit tensor(Given... extents) : shape_(extents...), elements_(shape_.size()) {}
+    explicit tensor(Given... extents) : shape_(extents...), elements_(shape_.checked_size()) {}
 
     static constexpr std::size_t rank() { return shape_type::rank; }
     constexpr std::size_t size() const { return shape_.size(); }
@@ -134,7 +157,8 @@ class tensor {
         std::type_identity<detail::inline_elements<T, inlined ? shape_type::static_size : 1>>,
         std::type_identity<detail::heap_elements<T>>>::type;
 
-    [[no_unique_address]] shape_type shape_;
+    using kept_shape = std::conditional_t<inlined, shape_type, detail::moving_shape<shape_type>>;
+    [[no_unique_address]] kept_shape shape_;
     [[no_unique_address]] elements_type elements_;
 };
 
