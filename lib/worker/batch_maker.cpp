@@ -10,6 +10,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "worker/error_report.hpp"
 
@@ -19,8 +20,7 @@ namespace {
 /// A slot as the fetcher sees it: more of it is populated as it asks for more.
 class slot_memory final : public batch_memory {
   public:
-    slot_memory(const slab& slots, std::uint32_t slot, warm_slots& warm)
-        : slots_(slots), slot_(slot), warm_(warm) {}
+    slot_memory(const slab& slots, std::uint32_t slot) : slots_(slots), slot_(slot) {}
 
     std::byte* data(std::uint64_t bytes) override {
         const std::uint64_t limit = slots_.geometry().data_limit;
@@ -29,14 +29,13 @@ class slot_memory final : public batch_memory {
                                                    " bytes, and a slot holds at most " +
                                                    std::to_string(limit));
         }
-        warm_.require(slots_, slot_, bytes);
+        slots_.populate(slot_, slots_.geometry().data_offset + bytes);
         return slots_.data(slot_);
     }
 
   private:
     const slab& slots_;
     std::uint32_t slot_;
-    warm_slots& warm_;
 };
 
 /// Remembers the sample that is being made, for the report.
@@ -67,9 +66,7 @@ std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
     const slot_geometry& geometry = slots.geometry();
     if (task.slot >= geometry.slot_count || task.index_count > geometry.index_capacity)
         throw error(errc::protocol, "a task names memory that its loader does not have");
-    warm_slots cold;
-    warm_slots& warm = settings.warm != nullptr ? *settings.warm : cold;
-    warm.require(slots, task.slot, geometry.known_bytes);
+    slots.populate(task.slot, geometry.data_offset + geometry.known_bytes);
 
     fetch_task batch;
     batch.indices = {slots.indices(task.slot), task.index_count};
@@ -78,7 +75,7 @@ std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
     batch.first_position = task.first_position;
     batch.worker = settings.worker;
     batch.num_workers = settings.num_workers;
-    slot_memory memory(slots, task.slot, warm);
+    slot_memory memory(slots, task.slot);
     return source.fetch(batch, memory, slots.records(task.slot), monitor);
 }
 
@@ -114,31 +111,10 @@ result_message report(const slab& slots, const task_message& task,
 /// limit keeps main from copying whatever a scribbling worker says.
 std::uint64_t report_room(const slot_geometry& geometry) {
     constexpr std::uint64_t most = std::uint64_t{16} << 20;
-    return std::min(most,
-                    geometry.slot_bytes - std::min(geometry.data_offset, geometry.slot_bytes));
+    return std::min(most, geometry.data_capacity());
 }
 
 }  // namespace
-
-void warm_slots::require(const slab& slots, std::uint32_t slot, std::uint64_t bytes) {
-    const slot_geometry& geometry = slots.geometry();
-    const std::uint64_t needed = geometry.data_offset + bytes;
-    if (slot < bytes_.size() && needed <= bytes_[slot])
-        return;
-    slots.populate(slot, needed);
-    if (slot >= bytes_.size())
-        return;
-    // Without a known size nothing is given back unasked, so that the largest batch counts.
-    const std::uint64_t kept = geometry.known_bytes == 0
-                                   ? needed
-                                   : std::min(needed, geometry.data_offset + geometry.known_bytes);
-    bytes_[slot] = std::max(bytes_[slot], kept);
-}
-
-bool warm_slots::warm(const slab& slots, std::uint32_t slot) const {
-    const slot_geometry& geometry = slots.geometry();
-    return slot >= bytes_.size() || bytes_[slot] >= geometry.data_offset + geometry.known_bytes;
-}
 
 result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept {

@@ -188,6 +188,8 @@ std::optional<server_event> server_link::try_event() {
 }
 
 void server_link::close() noexcept {
+    if (!socket_)
+        return;
     socket_.reset();
     if (!pidfd_)
         return;
@@ -196,7 +198,6 @@ void server_link::close() noexcept {
         system::pidfd_signal(pidfd_.get(), SIGCONT, "the fork server");
     } catch (...) {  // not ours to signal any more
     }
-    pidfd_.reset();
 }
 
 void server_link::wait_for_hello() {

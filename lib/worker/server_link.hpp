@@ -81,7 +81,8 @@ class server_link {
     int pidfd() const { return pidfd_.get(); }    ///< readable when the server is dead
     pid_t pid() const { return pid_; }
     bool connected() const { return static_cast<bool>(socket_); }
-    /// Closes the lifeline: the server kills its workers and ends. Idempotent, never throws.
+    /// Closes the lifeline: the server kills its workers and ends. `pidfd` stays, to wait for that.
+    /// Idempotent, never throws.
     void close() noexcept;
 
   private:

@@ -81,7 +81,6 @@ class worker_process {
           tasks_(start.names.tasks, control_.worker(start.worker), result_bell_),
           results_(start.names.results, control_.worker(start.worker), result_bell_),
           crumbs_(control_.words(), control_.worker(start.worker)),
-          warm_(start.geometry.slot_count),
           next_home_slot_(static_cast<std::uint32_t>(start.worker)),
           bell_(loop_, task_bell_.number()),
           main_(loop_, start.main_pidfd.get()) {
@@ -90,7 +89,6 @@ class worker_process {
         settings_.seed = start.seed;
         settings_.worker = start.worker;
         settings_.num_workers = start.num_workers;
-        settings_.warm = &warm_;
     }
 
     void run() {
@@ -177,10 +175,8 @@ class worker_process {
             return false;
         const std::uint32_t slot = next_home_slot_;
         next_home_slot_ += static_cast<std::uint32_t>(settings_.num_workers);
-        if (warm_.warm(slots_, slot))
-            return true;
         try {
-            warm_.require(slots_, slot, start_.geometry.known_bytes);
+            slots_.populate(slot, start_.geometry.data_offset + start_.geometry.known_bytes);
         } catch (...) {  // the batch that needs it will say so
             next_home_slot_ = static_cast<std::uint32_t>(start_.geometry.slot_count);
         }
@@ -208,7 +204,6 @@ class worker_process {
     worker_receiver tasks_;
     worker_sender results_;
     breadcrumbs crumbs_;
-    warm_slots warm_;
     batch_maker_settings settings_;
     std::optional<error_details> start_failure_;
     std::uint32_t next_home_slot_;
