@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <iterator>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 
@@ -158,3 +159,7 @@ class tensor_view {
 };
 
 }  // namespace stoker
+
+/// As a range a view is as long as its axis 0; its `size()` counts elements.
+template <class T, std::size_t... Extents>
+inline constexpr bool std::ranges::disable_sized_range<stoker::tensor_view<T, Extents...>> = true;
