@@ -64,23 +64,28 @@ class server {
         char* last_words = nullptr;
     };
 
-    void take_request() {
+    /// False when there is none.
+    bool take_request() {
         server_request request;
         std::vector<descriptor> received;
         const auto bytes =
             system::receive_message(start_.socket.get(), writable_bytes_of(request), received);
-        if (!bytes) {
+        if (!bytes)
             main_lives_ = false;
-            return;
-        }
-        if (*bytes != sizeof request)
-            return;
+        if (!bytes || *bytes == 0)
+            return false;
+        if (*bytes == sizeof request)
+            fulfil(request, received);
+        return true;
+    }
+
+    void fulfil(const server_request& request, std::vector<descriptor>& received) {
         queue_names names{request.tasks.text(), request.results.text()};
         if (request.kind == request_kind::set_up && received.size() == 3)
             set_up(request, received);
         else if (request.kind == request_kind::announce)
             announced_[request.worker].push_back(std::move(names));
-        else if (request.kind == request_kind::spawn && received.size() == 1)
+        else if (request.kind == request_kind::spawn && received.size() == 1 && !ending_)
             spawn(request.worker, std::move(names), std::move(received[0]));
     }
 
@@ -220,8 +225,14 @@ class server {
     }
 
     void end_workers() noexcept {
+        ending_ = true;
         for (const auto& [pid, entry] : processes_)
             ::kill(pid, SIGKILL);
+        try {
+            while (take_request()) {  // main's last words may be names
+            }
+        } catch (...) {  // what was announced before is known
+        }
         for (const auto& [worker, all] : announced_) {
             for (const queue_names& names : all)
                 unlink_both(names);
@@ -257,6 +268,7 @@ class server {
     std::map<pid_t, process> processes_;
     std::map<int, std::vector<queue_names>> announced_;
     bool main_lives_ = true;
+    bool ending_ = false;
 };
 
 }  // namespace
