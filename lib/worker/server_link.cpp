@@ -130,6 +130,7 @@ server_link& server_link::operator=(server_link&& other) noexcept {
         socket_ = std::move(other.socket_);
         pidfd_ = std::move(other.pidfd_);
         pid_ = std::exchange(other.pid_, 0);
+        names_ = std::exchange(other.names_, {});
         ending_ = std::move(other.ending_);
     }
     return *this;
@@ -158,6 +159,8 @@ void server_link::announce(int worker, const queue_names& names) {
     request.tasks.assign(names.tasks);
     request.results.assign(names.results);
     send(request, {});
+    forget_names(worker);
+    names_[worker] = names;
 }
 
 void server_link::spawn(int worker, const queue_names& names, int task_bell) {
@@ -191,6 +194,8 @@ void server_link::close() noexcept {
     if (!socket_)
         return;
     socket_.reset();
+    while (!names_.empty())
+        forget_names(names_.begin()->first);
     if (!pidfd_)
         return;
     // A stopped server would not see the end of its lifeline.
@@ -255,6 +260,16 @@ void server_link::send(const server_request& request, std::span<const int> passe
                         "process " + std::to_string(pid_) + " takes no requests; is it stopped?");
     }
     fail_dead();
+}
+
+/// Usually the worker has done it long ago.
+void server_link::forget_names(int worker) noexcept {
+    const auto known = names_.find(worker);
+    if (known == names_.end())
+        return;
+    unlink_queue(known->second.tasks);
+    unlink_queue(known->second.results);
+    names_.erase(known);
 }
 
 void server_link::fail_dead() {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,11 +92,13 @@ class server_link {
     std::optional<server_report> receive(std::vector<descriptor>& passed);
     void send(const server_request& request, std::span<const int> passed);
     [[noreturn]] void fail_dead();
+    void forget_names(int worker) noexcept;
 
     descriptor socket_{};
     descriptor pidfd_{};
     pid_t pid_ = 0;
-    std::string ending_{};  ///< how the server ended, where somebody has seen it
+    std::map<int, queue_names> names_{};  ///< that a server which was killed leaves to main
+    std::string ending_{};                ///< how the server ended, where somebody has seen it
 };
 
 }  // namespace stoker::detail
