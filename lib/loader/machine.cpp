@@ -534,7 +534,8 @@ memory_use engine::machine::memory() const {
 }
 
 std::vector<pid_t> engine::machine::worker_processes() {
-    glance();
+    if (!closed_ && !beyond_repair_)
+        wake();
     return group_->processes();
 }
 

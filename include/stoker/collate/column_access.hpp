@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
@@ -28,8 +29,9 @@ struct column_access {
             return struct_view<Sample, Byte>(data, records).columns();
         }
     }
-    template <class Byte, class Member>
-    static auto member(Byte* data, const column_record* records, Member Sample::*pointer) {
+    /// `Owner` is Sample; deduced, since a sample that is no class has no members to point to.
+    template <class Byte, class Member, std::same_as<Sample> Owner>
+    static auto member(Byte* data, const column_record* records, Member Owner::*pointer) {
         return struct_view<Sample, Byte>(data, records)[pointer];
     }
     template <class Byte>

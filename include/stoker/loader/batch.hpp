@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,18 +44,18 @@ class batch {
     auto columns() const&& = delete;
 
     /// View of one member: its first extent is the number of samples.
-    template <class Member>
-    auto operator[](Member Sample::*member) & {
+    template <class Member, std::same_as<Sample> Owner>
+    auto operator[](Member Owner::*member) & {
         return access::member(data(), records(), member);
     }
-    template <class Member>
-    auto operator[](Member Sample::*member) const& {
+    template <class Member, std::same_as<Sample> Owner>
+    auto operator[](Member Owner::*member) const& {
         return access::member(constant_data(), records(), member);
     }
-    template <class Member>
-    auto operator[](Member Sample::*member) && = delete;
-    template <class Member>
-    auto operator[](Member Sample::*member) const&& = delete;
+    template <class Member, std::same_as<Sample> Owner>
+    auto operator[](Member Owner::*member) && = delete;
+    template <class Member, std::same_as<Sample> Owner>
+    auto operator[](Member Owner::*member) const&& = delete;
 
     /// View of a column by its name ("label", "inner.label"); throws error{invalid_option} with the
     /// names there are.

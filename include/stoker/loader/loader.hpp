@@ -62,7 +62,7 @@ template <class Dataset>
 class loader {
   public:
     using dataset_type = Dataset;
-    using sample = typename detail::dataset_traits<Dataset>::sample;
+    using sample = typename dataset_traits<Dataset>::sample;
     using batch_type = batch<sample>;
 
     template <class... Parts>
