@@ -290,25 +290,25 @@ void run_recipe_server(void* argument) {
 }
 
 struct module_search {
-    std::uintptr_t address = 0;  ///< 0: all modules
+    std::optional<std::uintptr_t> address{};  ///< none: all modules
     std::vector<loaded_module> found{};
 };
 
 int visit_module(dl_phdr_info* info, std::size_t, void* data) {
     auto& search = *static_cast<module_search*>(data);
-    bool holds = search.address == 0;
+    bool holds = !search.address;
     for (int i = 0; !holds && i < info->dlpi_phnum; ++i) {
         const auto& segment = info->dlpi_phdr[i];
         const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-        holds = segment.p_type == PT_LOAD && search.address >= begin &&
-                search.address < begin + segment.p_memsz;
+        holds = segment.p_type == PT_LOAD && *search.address >= begin &&
+                *search.address < begin + segment.p_memsz;
     }
     if (holds)
         search.found.push_back({info->dlpi_addr, info->dlpi_name});
     return 0;
 }
 
-std::vector<loaded_module> modules_with(std::uintptr_t address) {
+std::vector<loaded_module> modules_with(std::optional<std::uintptr_t> address) {
     module_search search;
     search.address = address;
     ::dl_iterate_phdr(visit_module, &search);
@@ -318,7 +318,7 @@ std::vector<loaded_module> modules_with(std::uintptr_t address) {
 }  // namespace
 
 recipe_connection::recipe_connection(std::chrono::milliseconds limit)
-    : build_limit(limit), modules(modules_with(0)) {
+    : build_limit(limit), modules(modules_with(std::nullopt)) {
     if (limit <= std::chrono::milliseconds(0))
         throw error(errc::invalid_option, "build_limit of stoker::fork_server is " +
                                               std::to_string(limit.count()) +

@@ -1,7 +1,5 @@
 #include "worker/worker_process.hpp"
 
-#include <dlfcn.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <filesystem>

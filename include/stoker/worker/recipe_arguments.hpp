@@ -42,6 +42,10 @@ struct is_recipe_argument<std::tuple<Ts...>> : std::conjunction<is_recipe_argume
 template <class T>
 concept recipe_argument = is_recipe_argument<T>::value;
 
+/// Elements of a vector that are written as one piece.
+template <class T>
+inline constexpr bool packed = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+
 /// How an argument is kept: texts of any kind become strings, everything else a value.
 template <class T>
 using stored_argument = std::conditional_t<std::same_as<std::decay_t<T>, const char*> ||
@@ -66,8 +70,12 @@ class argument_writer {
     template <class T>
     void write(const std::vector<T>& values) {
         write<std::uint64_t>(values.size());
-        for (const auto& value : values)
-            write(static_cast<const T&>(value));
+        if constexpr (packed<T>) {
+            append(values.data(), values.size() * sizeof(T));
+        } else {
+            for (const auto& value : values)
+                write(static_cast<const T&>(value));
+        }
     }
     template <class T, std::size_t Count>
     void write(const std::array<T, Count>& values) {
@@ -127,8 +135,16 @@ class argument_reader {
     template <class T>
     std::vector<T> read(std::type_identity<std::vector<T>>) {
         std::vector<T> values;
-        for (auto count = read<std::uint64_t>(); count > 0; --count)
-            values.push_back(read<T>());
+        auto count = read<std::uint64_t>();
+        if constexpr (packed<T>) {
+            const auto taken = take(count > left_.size() ? count : count * sizeof(T));
+            values.resize(static_cast<std::size_t>(count));
+            if (count > 0)
+                std::memcpy(values.data(), taken.data(), taken.size());
+        } else {
+            for (; count > 0; --count)
+                values.push_back(read<T>());
+        }
         return values;
     }
     template <class T, std::size_t... Numbers>
