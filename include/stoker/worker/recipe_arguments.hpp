@@ -44,7 +44,7 @@ concept recipe_argument = is_recipe_argument<T>::value;
 
 /// Elements of a vector that are written as one piece.
 template <class T>
-inline constexpr bool packed = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+inline constexpr bool one_piece = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
 /// How an argument is kept: texts of any kind become strings, everything else a value.
 template <class T>
@@ -70,7 +70,7 @@ class argument_writer {
     template <class T>
     void write(const std::vector<T>& values) {
         write<std::uint64_t>(values.size());
-        if constexpr (packed<T>) {
+        if constexpr (one_piece<T>) {
             append(values.data(), values.size() * sizeof(T));
         } else {
             for (const auto& value : values)
@@ -136,7 +136,7 @@ class argument_reader {
     std::vector<T> read(std::type_identity<std::vector<T>>) {
         std::vector<T> values;
         auto count = read<std::uint64_t>();
-        if constexpr (packed<T>) {
+        if constexpr (one_piece<T>) {
             const auto taken = take(count > left_.size() ? count : count * sizeof(T));
             values.resize(static_cast<std::size_t>(count));
             if (count > 0)
