@@ -16,3 +16,7 @@ int main() {  // a dataset is a range like this one, or a class with size() and 
     boost::asio::co_spawn(io, train(loader), stoker::rethrow);
     io.run();
 }
+
+// Output:
+// 4 digits, the first is a 3
+// 3 digits, the first is a 9

@@ -1,9 +1,11 @@
-"""What the demo says of files that it cannot use: status 2 and a line that names the place.
+"""What the demo says of files that it cannot use: status 2 and a line that names the place; and
+that a training comes out the same whoever loads.
 
 usage: check_demo.py DEMO DIGITS
 """
 import gzip
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +28,7 @@ cases = {
     "cut off": (archive[: len(archive) // 2], "the archive ends early"),
     "damaged": (archive[:-8] + b"\0" * 8, "the archive is damaged"),
     "letters": (damaged(3, 5, "x"), "line 3, column 5: expected a number for a pixel"),
-    "too much ink": (damaged(2, 1, "17"), "line 2, column 1: a pixel is 17, expected 0 to 16"),
+    "too much ink": (damaged(1, 7, "17"), "line 1, column 7: a pixel is 17, expected 0 to 16"),
     "wrong separator": (damaged(1, 2, ";"), "line 1, column 2: expected a comma"),
     "short line": (b"1,2,3\n", "line 1, column 6: the line ends early"),
     "long line": (lines[0].encode() + b",1\n", "expected the end of the line after 65 numbers"),
@@ -50,4 +52,13 @@ with tempfile.TemporaryDirectory() as folder:
         good = result.returncode == 2 and arguments[0] in result.stderr
         print(f"{'ok' if good else 'FAILED'}: {arguments}: {result.stderr.strip()}")
         failures += not good
+
+courses = set()
+for workers in ("0", "1", "3"):
+    result = subprocess.run([demo, "--data", digits, "--no-sweep", "--epochs", "3", "--workers",
+                             workers], capture_output=True, text=True, timeout=60, check=False)
+    courses.add(tuple(re.findall(r"(?:loss|accuracy|held out) +([0-9.]+)", result.stdout)))
+good = len(courses) == 1 and len(courses.pop()) == 9
+print(f"{'ok' if good else 'FAILED'}: 0, 1 and 3 workers make the same training")
+failures += not good
 sys.exit(1 if failures else 0)

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <stoker/core/error.hpp>
+#include <stoker/dataset/random.hpp>
 
 namespace demo {
 namespace {
@@ -140,6 +141,13 @@ std::vector<digit> parse_digits(std::span<const char> text, const std::string& p
 
 std::vector<digit> read_digits(const std::string& path) {
     return parse_digits(read_unpacked(path), path);
+}
+
+split_digits split(std::vector<digit> digits, std::uint64_t seed) {
+    stoker::random random{seed};
+    random.shuffle(digits);
+    const auto first_kept = digits.begin() + static_cast<std::ptrdiff_t>(digits.size() / 5);
+    return {{first_kept, digits.end()}, {digits.begin(), first_kept}};
 }
 
 }  // namespace demo

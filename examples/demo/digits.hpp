@@ -23,4 +23,13 @@ std::vector<digit> read_digits(const std::string& path);
 /// The same from text in memory; `path` is what errors call it.
 std::vector<digit> parse_digits(std::span<const char> text, const std::string& path);
 
+/// Digits to train on, and a fifth of all that the model never sees while it trains.
+struct split_digits {
+    std::vector<digit> training;
+    std::vector<digit> held_out;
+};
+
+/// Which ones are held out depends on the seed alone.
+split_digits split(std::vector<digit> digits, std::uint64_t seed);
+
 }  // namespace demo

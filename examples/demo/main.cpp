@@ -3,7 +3,7 @@
 
 #include <cstdio>
 #include <exception>
-#include <utility>
+#include <vector>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -41,6 +41,7 @@ asio::awaitable<void> train(auto& loader, auto& held_out, classifier& model, pro
             shown.trained(model.train(pixels, label, learning_rate(epoch, epochs)));
             shown.ask();
         }
+        shown.got();
         result = {};
         while (auto batch = co_await held_out.next()) {
             auto [pixels, label] = batch.columns();
@@ -50,7 +51,8 @@ asio::awaitable<void> train(auto& loader, auto& held_out, classifier& model, pro
     }
 }
 
-score train_model(const auto& training, const auto& held_out, const arguments& given) {
+score train_model(const std::vector<digit>& training, const std::vector<digit>& held_out,
+                  const arguments& given) {
     stoker::loader loader{training | stoker::map(enlarge_at_random),
                           {.batch_size = 64,
                            .shuffle = true,
@@ -70,7 +72,7 @@ score train_model(const auto& training, const auto& held_out, const arguments& g
     return result;
 }
 
-void measure_workers(const auto& training, const arguments& given) {
+void measure_workers(const std::vector<digit>& training, const arguments& given) {
     std::printf("\npure iteration over the training set, median of epochs:\n");
     const auto result = stoker::sweep(
         [&](stoker::loader_options options) {
@@ -84,8 +86,7 @@ void measure_workers(const auto& training, const arguments& given) {
 }
 
 int run(const arguments& given) {
-    const auto [training, held_out] =
-        stoker::random_split(read_digits(given.data), {0.8, 0.2}, given.seed);
+    const auto [training, held_out] = split(read_digits(given.data), given.seed);
     std::printf("%zu digits to train on, %zu held out\n", training.size(), held_out.size());
     const score result = train_model(training, held_out, given);
     std::printf("held-out digits told right: %.1f %% (wanted: %.0f %%)\n", 100 * result.accuracy(),

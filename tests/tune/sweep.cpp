@@ -11,10 +11,12 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include <stoker/core/error.hpp>
+#include <stoker/loader/loader.hpp>
 
 #include "support/catch.hpp"
 #include "support/leaks.hpp"
@@ -144,7 +146,27 @@ sweep_options quick(std::vector<int> num_workers) {
     return options;
 }
 
+/// An odd number of equal epochs: the median of rates belongs to the median of times.
+sweep_options thrice(std::vector<int> num_workers) {
+    auto options = quick(std::move(num_workers));
+    options.repeats = 3;
+    return options;
+}
+
 struct no_loader {};
+
+struct slow_numbers {
+    std::size_t size() const { return 20; }
+    std::int64_t get(stoker::index i) const {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return static_cast<std::int64_t>(i);
+    }
+};
+
+bool no_relatives_left() {
+    return stoker::test_support::holds_within(
+        std::chrono::seconds(20), [] { return stoker::test_support::relatives().empty(); });
+}
 
 }  // namespace
 
@@ -266,4 +288,54 @@ TEST_CASE("what the factory throws reaches the caller", "[tune]") {
         return plain_loader{std::make_shared<journal>(), options};
     };
     CHECK_THROWS_WITH(sweep(make, quick({0, 2})), "no such folder");
+}
+
+TEST_CASE("a real loader is swept with its workers measured and nothing left behind", "[tune]") {
+    const auto result = sweep(
+        [](loader_options options) {
+            options.batch_size = 4;
+            return stoker::loader{slow_numbers{}, options};
+        },
+        thrice({0, 2}));
+    REQUIRE(result.rows.size() == 2);
+    CHECK(result.rows[0].worker_bytes == 0U);
+    CHECK(result.rows[0].worker_cpu_seconds == 0.0);
+    for (const auto& row : result.rows) {
+        CHECK(row.seconds_per_epoch > 0);
+        CHECK(row.samples_per_second == Catch::Approx(20 / row.seconds_per_epoch));
+    }
+    REQUIRE(result.rows[1].worker_bytes);
+    CHECK(*result.rows[1].worker_bytes > 0);
+    REQUIRE(result.rows[1].worker_cpu_seconds);
+    CHECK(*result.rows[1].worker_cpu_seconds > 0);
+    CHECK_THAT(result.paste(), Catch::Matchers::StartsWith("{.batch_size = 4, .num_workers = "));
+    CHECK(no_relatives_left());
+}
+
+TEST_CASE("workers that live for one epoch are measured too", "[tune]") {
+    const auto result = sweep(
+        [](loader_options options) {
+            options.batch_size = 4;
+            options.persistent_workers = false;
+            return stoker::loader{slow_numbers{}, options};
+        },
+        quick({2}));
+    REQUIRE(result.rows[0].worker_bytes);
+    CHECK(*result.rows[0].worker_bytes > 0);
+    CHECK(no_relatives_left());
+}
+
+TEST_CASE("a stream without ends is swept by so many batches", "[tune]") {
+    auto options = thrice({0, 2});
+    options.batches_per_epoch = 3;
+    const auto result = sweep(
+        [](loader_options given) {
+            given.batch_size = 2;
+            given.epochs = stoker::endless;
+            return stoker::loader{slow_numbers{}, given};
+        },
+        options);
+    for (const auto& row : result.rows)
+        CHECK(row.samples_per_second == Catch::Approx(6 / row.seconds_per_epoch));
+    CHECK(no_relatives_left());
 }

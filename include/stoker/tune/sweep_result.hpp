@@ -31,6 +31,7 @@ struct sweep_result {
     double speed_up(const sweep_row& row) const;
 
     /// A table for people, one line a row, the elbow marked, followed by the elbow and its rule.
+    /// Spread: half of what lies between the slowest and the fastest epoch, of the median.
     std::string table() const;
 
     /// The elbow as designated initializers, to paste after the dataset in a loader's constructor:
