@@ -20,7 +20,6 @@ struct small_sample {
 };
 
 struct slow_dataset {
-    using sample = small_sample;
     bench::pool from;
 
     std::size_t size() const { return bench::gap_epoch_samples; }

@@ -34,7 +34,6 @@ struct small_sample {
 };
 
 struct pool_dataset {
-    using sample = small_sample;
     bench::pool from;
     registry* seen;
 

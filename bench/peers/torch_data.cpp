@@ -145,7 +145,7 @@ void startup(std::string_view test_case) {
     bench::report("first_batch_ms", bench::seconds_since(begin) * 1e3, "ms");
     const auto* words = static_cast<const std::uint64_t*>(first.data_ptr());
     for (std::uint64_t index = 0; index < bench::small_batch_size; ++index) {
-        if (!data.matches(index, words[2 * index]))
+        if (!bench::held_data::matches(start.held_bytes, index, words[2 * index]))
             bench::fail("torch_data: wrong data");
     }
 }

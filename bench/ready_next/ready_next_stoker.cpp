@@ -23,7 +23,6 @@ struct small_sample {
 };
 
 struct pool_dataset {
-    using sample = small_sample;
     const bench::pool* from;
 
     std::size_t size() const { return bench::epoch_samples; }

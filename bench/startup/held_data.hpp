@@ -1,6 +1,7 @@
 #pragma once
 // The cases of `startup` and the data that is held when the clock starts.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -38,8 +39,7 @@ struct held_sample {
 /// A dataset in memory whose every page has been written; samples come from all over it.
 class held_data {
   public:
-    explicit held_data(std::size_t bytes)
-        : samples_(std::max(bytes, smallest) / sizeof(held_sample)) {
+    explicit held_data(std::size_t bytes) : samples_(samples_in(bytes)) {
         for (std::size_t position = 0; position < samples_.size(); ++position) {
             samples_[position].words = {position + 1, ~position};
         }
@@ -47,13 +47,17 @@ class held_data {
 
     std::size_t size() const { return samples_.size(); }
     held_sample get(std::uint64_t index) const { return samples_[index * 1597 % samples_.size()]; }
-    /// Whether a delivered sample is the one of `index`, by its first word.
-    bool matches(std::uint64_t index, std::uint64_t first_word) const {
-        return first_word == index * 1597 % samples_.size() + 1;
+    /// Whether a delivered sample is the one of `index`, by its first word; `bytes` as held, since
+    /// the data itself may lie in another process.
+    static bool matches(std::size_t bytes, std::uint64_t index, std::uint64_t first_word) {
+        return first_word == index * 1597 % samples_in(bytes) + 1;
     }
 
   private:
-    static constexpr std::size_t smallest = 65'536;
+    static std::size_t samples_in(std::size_t bytes) {
+        constexpr std::size_t smallest = 65'536;
+        return std::max(bytes, smallest) / sizeof(held_sample);
+    }
 
     std::vector<held_sample> samples_;
 };

@@ -38,23 +38,22 @@ struct data_ready {
 };
 
 template <class Loader>
-asio::awaitable<void> first_batch(Loader& loader, bool& right) {
+asio::awaitable<void> first_batch(Loader& loader, std::size_t held_bytes, bool& right) {
     auto batch = co_await loader.next();
     if (!batch)
         co_return;
     const auto words = batch[&words_sample::words];
     right = batch.size() == bench::small_batch_size;
     for (std::size_t item = 0; item < batch.size(); ++item) {
-        // bench::held_data's word, without the data, which may lie in another process
-        right = right && words(item, 0) == item * 1597 + 1;
+        right = right && bench::held_data::matches(held_bytes, item, words(item, 0));
     }
 }
 
 template <class Loader>
-void finish(Loader& loader, const data_ready& ready) {
+void finish(Loader& loader, const bench::startup_case& start, const data_ready& ready) {
     bool right = false;
     asio::io_context context;
-    asio::co_spawn(context, first_batch(loader, right), stoker::rethrow);
+    asio::co_spawn(context, first_batch(loader, start.held_bytes, right), stoker::rethrow);
     context.run();
     const auto milliseconds = bench::seconds_since(ready.at) * 1e3;
     if (!right)
@@ -65,24 +64,25 @@ void finish(Loader& loader, const data_ready& ready) {
 void by_fork_server(const bench::startup_case& start, const stoker::loader_options& options) {
     auto& ready = bench::shared_page<data_ready>();
     stoker::fork_server forks;
-    const auto build = [](std::size_t bytes, data_ready* built) {
+    const auto build = [](std::size_t bytes, std::uintptr_t built) {
         dataset result{bench::held_data(bytes)};
-        built->at = bench::clock::now();
+        reinterpret_cast<data_ready*>(built)->at = bench::clock::now();
         return result;
     };
     // With nothing to build, the constructor's own time belongs to the measurement.
     const auto before = bench::clock::now();
-    stoker::loader loader{forks.dataset(build, start.held_bytes, &ready), options};
+    const auto address = reinterpret_cast<std::uintptr_t>(&ready);  // shared, so valid there too
+    stoker::loader loader{forks.dataset(build, start.held_bytes, address), options};
     if (start.held_bytes == 0)
         ready.at = before;
-    finish(loader, ready);
+    finish(loader, start, ready);
 }
 
 void by_fork(const bench::startup_case& start, const stoker::loader_options& options) {
     dataset held{bench::held_data(start.held_bytes)};
     const data_ready ready{bench::clock::now()};
     stoker::loader loader{std::move(held), options};
-    finish(loader, ready);
+    finish(loader, start, ready);
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ struct image_sample {
 
 template <class Sample>
 struct pool_dataset {
-    using sample = Sample;
     const bench::pool* from;
 
     std::size_t size() const { return bench::epoch_samples; }
