@@ -50,10 +50,10 @@ score& score::operator+=(const score& other) {
     return *this;
 }
 
-classifier::layer::layer(std::size_t input_count, std::size_t output_count)
-    : inputs(input_count),
-      outputs(output_count),
-      weights((input_count + 1) * output_count),
+classifier::layer::layer(std::size_t given_inputs, std::size_t given_outputs)
+    : inputs(given_inputs),
+      outputs(given_outputs),
+      weights((given_inputs + 1) * given_outputs),
       gradient(weights.size()),
       momentum(weights.size()) {}
 

@@ -39,7 +39,7 @@ class classifier {
     /// A dense layer with its gradient and its momentum; weights lie input by input, so that the
     /// inner loops run over outputs, side by side in memory.
     struct layer {
-        layer(std::size_t input_count, std::size_t output_count);
+        layer(std::size_t given_inputs, std::size_t given_outputs);
         void forward(const float* input, float* output) const;
         void accumulate(const float* input, const float* output_gradient);
         void backward(const float* output_gradient, float* input_gradient) const;
