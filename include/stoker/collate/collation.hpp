@@ -101,7 +101,12 @@ struct collation<Member> {
             records->rank = extents::rank + 1;
             records->extents = {samples};
             for (std::size_t axis = 0; axis < extents::rank; ++axis) {
-                const std::uint64_t extent = fixed ? extents::values[axis] : agreed_[axis];
+                std::uint64_t extent = 0;
+                if constexpr (fixed) {
+                    extent = extents::values[axis];
+                } else {
+                    extent = agreed_[axis];
+                }
                 records->extents[axis + 1] = extent;
                 bytes *= extent;
             }

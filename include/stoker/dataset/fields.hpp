@@ -94,30 +94,30 @@ struct check_fields {
 
 /// Members of S; 0 when `check_fields` has refused it.
 template <class S>
-constexpr std::size_t count_fields() {
-    if constexpr (check_fields<S>::value) {
-        return boost::pfr::tuple_size_v<S>;
-    } else {
-        return 0;
-    }
-}
-template <class S>
-inline constexpr std::size_t field_count = count_fields<S>();
+inline constexpr std::size_t field_count =
+    check_fields<S>::value ? check_fields<S>::initialisers : 0;
 
-/// Type of member number I.
-template <class S, std::size_t I>
-using field_type = boost::pfr::tuple_element_t<I, S>;
+/// References to all members.
+template <class S>
+constexpr auto tie_fields(S& sample) {
+    return boost::pfr::detail::tie_as_tuple(
+        sample, boost::pfr::detail::size_t_<field_count<std::remove_const_t<S>>>{});
+}
 
 /// Member number I of a sample.
 template <std::size_t I, class S>
-constexpr const field_type<S, I>& field(const S& sample) {
-    return boost::pfr::get<I>(sample);
+constexpr auto& field(S& sample) {
+    return boost::pfr::detail::sequence_tuple::get<I>(tie_fields(sample));
 }
-template <std::size_t I, class S>
-constexpr field_type<S, I>& field(S& sample) {
-    // Boost.PFR gives no mutable access to what cannot be assigned.
-    return const_cast<field_type<S, I>&>(boost::pfr::get<I>(std::as_const(sample)));
-}
+
+/// Type of member number I. A class of its own, for compilers look into an alias as soon as S is
+/// known, which for a refused S is before `check_fields` has spoken.
+template <class S, std::size_t I>
+struct field_type_of {
+    using type = std::remove_reference_t<decltype(field<I>(std::declval<S&>()))>;
+};
+template <class S, std::size_t I>
+using field_type = typename field_type_of<S, I>::type;
 
 /// Memory in the shape of an S that never becomes one: only addresses of its members are taken.
 template <class S>
@@ -153,8 +153,8 @@ constexpr std::string_view last_identifier(std::string_view text) {
 
 /// Name of member number I, as it is spelled in the struct.
 template <class S, std::size_t I>
-inline constexpr std::string_view field_name = last_identifier(
-    text_with_name<std::addressof(boost::pfr::get<I>(std::as_const(blank<S>.value)))>());
+inline constexpr std::string_view field_name =
+    last_identifier(text_with_name<std::addressof(field<I>(std::as_const(blank<S>.value)))>());
 
 /// Calls `f(std::integral_constant<std::size_t, I>)` for I from 0 up to `Count`.
 template <std::size_t Count, class F>
@@ -172,7 +172,7 @@ std::size_t field_number(Member S::*pointer) {
     const Member* wanted = std::addressof(blank<S>.value.*pointer);
     for_each_number<field_count<S>>([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
         if constexpr (std::is_same_v<field_type<S, I>, Member>) {
-            if (std::addressof(boost::pfr::get<I>(std::as_const(blank<S>.value))) == wanted)
+            if (std::addressof(field<I>(std::as_const(blank<S>.value))) == wanted)
                 number = I;
         }
     });
