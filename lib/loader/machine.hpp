@@ -98,6 +98,7 @@ class engine::machine {
     void check_timeout(loader_clock::time_point now);
     void check_free_slot(loader_clock::time_point now);
     bool starved_of_slots();
+    int awaited_worker();
     std::optional<loader_clock::time_point> next_deadline();
     std::string describe_worker(int worker) const;
 

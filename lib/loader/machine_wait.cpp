@@ -39,10 +39,17 @@ void keep_earlier(std::optional<loader_clock::time_point>& best, loader_clock::t
 void engine::machine::arm() {
     if (!wait_started_)
         wait_started_ = loader_clock::now();
-    group_->want_bells();
+    group_->want_bells(awaited_worker());
     pool_->want_bell();
     deadline_ = next_deadline();
     group_->set_deadline(deadline_);
+}
+
+/// In order, nothing but the front's worker can end the wait: the others need not wake us.
+int engine::machine::awaited_worker() {
+    if (!options_.in_order || ledger_->empty()) return -1;
+    const ledger_entry& front = ledger_->at(ledger_->head());
+    return front.now == ledger_entry::state::waiting ? front.worker : -1;
 }
 
 std::optional<loader_clock::time_point> engine::machine::next_deadline() {

@@ -217,10 +217,11 @@ bool worker_group::try_receive(int number, result_message& result) {
     return got == attempt::done;
 }
 
-void worker_group::want_bells() {
-    for (worker_view& worker : workers_) {
-        if (worker.results && worker.now != worker_view::state::dead)
-            worker.results.want_bell();
+void worker_group::want_bells(int only) {
+    for (int number = 0; number < count(); ++number) {
+        worker_view& worker = workers_[to_size(number)];
+        if (only >= 0 && only != number) continue;
+        if (worker.results && worker.now != worker_view::state::dead) worker.results.want_bell();
     }
 }
 

@@ -97,7 +97,8 @@ class worker_group {
     void finish_task(int worker) { --workers_[to_size(worker)].outstanding; }
 
     /// After it, one more look at results and backlogs, then `wait_descriptor()` may be waited for.
-    void want_bells();
+    /// Only `worker`'s results ring when it is not negative: others are collected when it does.
+    void want_bells(int worker);
     /// Readable when anything may have happened.
     int wait_descriptor() const { return epoll_.get(); }
     /// Takes note of what woke us, without waiting; true when the deadline timer went off.

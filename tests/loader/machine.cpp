@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <sys/time.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -219,7 +222,27 @@ TEST_CASE("restart goes on with the next epoch, or with any other", "[loader]") 
     }
 }
 
-TEST_CASE("more workers than batches cost nothing and end", "[loader][B011]") {
+TEST_CASE("more workers than batches cost nothing and end, under a storm of signals",
+          "[loader][B011]") {
+    struct sigaction count {};
+    count.sa_handler = [](int) {};  // without SA_RESTART: system calls are interrupted
+    struct sigaction before {};
+    ::sigaction(SIGALRM, &count, &before);
+    const itimerval every_millisecond{{0, 1000}, {0, 1000}}, never{};
+    ::setitimer(ITIMER_REAL, &every_millisecond, nullptr);
+    for (int round = 0; round < 10; ++round) {
+        loader loader{numbers{10}, {.batch_size = 2, .num_workers = 12, .drop_last = true}};
+        for (auto& batch : loader) {
+            CHECK(batch.size() == 2);
+            break;
+        }
+        CHECK(read_epoch(loader).size() == 4);
+    }
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
+}
+
+TEST_CASE("an epoch left at once goes on where it was when nobody restarts it", "[loader]") {
     loader loader{numbers{10}, {.batch_size = 2, .num_workers = 12, .drop_last = true}};
     for (auto& batch : loader) {
         CHECK(batch.size() == 2);
