@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <cstring>
 #include <stoker/stoker.hpp>
-#include <thread>
 
 #include "epoch_gap/slow_samples.hpp"
 #include "support/measurement.hpp"
@@ -24,7 +23,7 @@ struct slow_dataset {
 
     std::size_t size() const { return bench::gap_epoch_samples; }
     void read(stoker::index index, stoker::row<small_sample> row) const {
-        std::this_thread::sleep_for(bench::sample_sleep);
+        bench::fetch_slowly(index);
         std::memcpy(row[&small_sample::bytes].data(), from.sample(index), from.sample_bytes());
     }
 };

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "support/measurement.hpp"
@@ -12,9 +14,12 @@ namespace bench {
 inline constexpr int gap_workers = 4;
 inline constexpr int gap_epochs = 20;
 inline constexpr std::size_t gap_epoch_samples = std::size_t{16} * 32;
-/// A sample is fetched from somewhere: it takes time but no core (with Linux's timer slack, 0.1
-/// ms).
-inline constexpr std::chrono::microseconds sample_sleep{50};
+/// One sample in eight is fetched from somewhere: it takes time but no core (0.1 ms with Linux's
+/// timer slack), 0.4 ms a batch.
+inline void fetch_slowly(std::uint64_t index) {
+    if (index % 8 == 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
 
 /// What the consumer does with each batch: a busy core for a while longer than the four workers
 /// need to make one, so that a loader which runs ahead is never waited for.

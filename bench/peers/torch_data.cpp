@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <optional>
-#include <thread>
 
 #include "epoch_gap/slow_samples.hpp"
 #include "ready_next/rhythm.hpp"
@@ -27,7 +26,7 @@ class pool_view : public torch::data::datasets::Dataset<pool_view, TensorExample
 
     TensorExample get(std::size_t index) override {
         if (slow_)
-            std::this_thread::sleep_for(bench::sample_sleep);
+            bench::fetch_slowly(index);
         auto* bytes = const_cast<std::byte*>(from_->sample(index));
         return torch::from_blob(bytes, {static_cast<std::int64_t>(from_->sample_bytes())},
                                 torch::kUInt8);
