@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <concepts>
 #include <cstddef>
 #include <string_view>
 #include <tuple>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cassert>
+#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -38,13 +40,13 @@ class row {
 
     /// A member's place: `T&` of a scalar, a `tensor_view` of an array or tensor, the row of a
     /// nested struct.
-    template <class Member>
-    decltype(auto) operator[](Member Sample::*member) const {
-        return detail_place<Member>(first_column(detail::field_number(member)));
+    template <class Member, std::same_as<Sample> Owner>
+    decltype(auto) operator[](Member Owner::*member) const {
+        return place<Member>(first_column(detail::field_number(member)));
     }
     /// The place of a sample that is no struct.
     decltype(auto) value() const requires detail::inline_member<Sample> {
-        return detail_place<Sample>(0);
+        return place<Sample>(0);
     }
     /// Writes a whole sample.
     const row& operator=(const Sample& whole) const {
@@ -54,7 +56,7 @@ class row {
 
   private:
     template <class Member>
-    decltype(auto) detail_place(std::size_t column) const {
+    decltype(auto) place(std::size_t column) const {
         if constexpr (detail::inline_member<Member>) {
             using trait = detail::dense_trait<Member>;
             using element_type = typename trait::element_type;
