@@ -90,7 +90,7 @@ void check_restatement(const source_file& file, std::size_t number, report& foun
         return;
     auto said = letters(comment);
     for (const std::string_view article : {"the", "a"}) {
-        if (said.starts_with(article) && comment.substr(4 + article.size(), 1) == " ") {
+        if (said.starts_with(article) && comment.find(' ', 4) == 4 + article.size()) {
             said.erase(0, article.size());
         }
     }
@@ -128,6 +128,45 @@ std::string example_marker(std::string_view line) {
     return path.starts_with("examples/") ? std::string(path) : std::string{};
 }
 
+/// What an example says that it prints: the lines of its last comment, below "// Output:".
+constexpr std::string_view output_heading = "\n// Output:\n";
+
+std::string output_of(const source_file& example) {
+    const auto at = example.text.find(output_heading);
+    std::string output;
+    if (at == std::string::npos)
+        return output;
+    for (const auto& line : split_lines(example.text.substr(at + output_heading.size()))) {
+        output += line.substr(std::min<std::size_t>(line.size(), 3)) + "\n";
+    }
+    return output;
+}
+
+/// The block of code at `open`, and the block of its output where one follows at once.
+void check_example_block(const source_tree& tree, const source_file& page, std::size_t open,
+                         report& found) {
+    const auto marker = open > 1 ? example_marker(page.lines[open - 2]) : std::string{};
+    if (marker.empty()) {
+        if (page.path == "README.md") {
+            found.add(page, open, "example-block",
+                      "put <!-- examples/NAME.cpp --> on the line before and show that file");
+        }
+        return;
+    }
+    const auto* example = tree.find(marker);
+    if (example == nullptr)
+        return found.add(page, open, "example-block", marker + " does not exist");
+    const auto code = block_text(page, open);
+    const auto program = example->text.substr(0, example->text.find(output_heading));
+    if (trimmed(program) != trimmed(code))
+        found.add(page, open, "example-block", "copy " + marker + " here: they differ");
+    const auto close = open + split_lines(code).size() + 1;
+    if (close >= page.lines.size() || page.lines[close] != "```")
+        return;
+    if (trimmed(output_of(*example)) != trimmed(block_text(page, close + 1)))
+        found.add(page, close + 1, "example-block", "copy the output of " + marker + " here");
+}
+
 void check_code_blocks(const source_tree& tree, const source_file& page, report& found) {
     bool is_inside = false;
     for (std::size_t number = 1; number <= page.lines.size(); ++number) {
@@ -135,22 +174,8 @@ void check_code_blocks(const source_tree& tree, const source_file& page, report&
         if (!line.starts_with("```"))
             continue;
         is_inside = !is_inside;
-        if (!is_inside || !line.starts_with("```cpp"))
-            continue;
-        const auto marker = number > 1 ? example_marker(page.lines[number - 2]) : std::string{};
-        if (marker.empty()) {
-            if (page.path != "README.md")
-                continue;
-            found.add(page, number, "example-block",
-                      "put <!-- examples/NAME.cpp --> on the line before and show that file");
-            continue;
-        }
-        const auto* example = tree.find(marker);
-        if (example == nullptr) {
-            found.add(page, number, "example-block", marker + " does not exist");
-        } else if (trimmed(example->text) != trimmed(block_text(page, number))) {
-            found.add(page, number, "example-block", "copy " + marker + " here: they differ");
-        }
+        if (is_inside && line.starts_with("```cpp"))
+            check_example_block(tree, page, number, found);
     }
 }
 
@@ -188,9 +213,10 @@ void check_mentioned_files(const source_tree& tree, const source_file& page, rep
 
 void check_room_map(const source_tree& tree, const source_file& page, report& found) {
     for (const auto& file : tree.files) {
-        if (!file.is_under("lib/") || !file.path.ends_with("/meson.build"))
+        const auto directory = file.directory();
+        if (!directory.starts_with("lib/") || !file.path.ends_with("/meson.build"))
             continue;
-        const auto room = file.directory().substr(4);
+        const auto room = directory.substr(4);
         if (find_word(page.text, room) != std::string::npos)
             continue;
         found.add(page, 1, "room-map", "tell what " + room + " is for");

@@ -200,6 +200,7 @@ TEST_CASE("public classes say how threads may use them", "[tidy]") {
 TEST_CASE("a comment that repeats the name below it is found", "[tidy]") {
     CHECK(broken("lib/core/x.cpp", "/// The batch size.\nint batch_size;\n") ==
           rules{"restatement"});
+    CHECK(broken("lib/core/x.cpp", "/// A.\nint b;\n") == rules{});
     CHECK(broken("lib/core/x.cpp", "/// Samples in a batch.\nint batch_size;\n") == rules{});
 }
 
@@ -214,10 +215,16 @@ TEST_CASE("code in the README is an example file", "[tidy]") {
     CHECK(broken({{"README.md", block(code)}}) == rules{"example-block"});
     CHECK(broken("README.md", "```cpp\nint a;\n```\n") == rules{"example-block"});
     CHECK(broken("README.md", "```sh\nls\n```\n") == rules{});
+    const std::pair<std::string, std::string> speaking = {"examples/first.cpp",
+                                                          code + "\n// Output:\n// one\n// two\n"};
+    CHECK(broken({{"README.md", block(code) + "```\none\ntwo\n```\n"}, speaking}) == rules{});
+    CHECK(broken({{"README.md", block(code) + "```\none\n```\n"}, speaking}) ==
+          rules{"example-block"});
 }
 
 TEST_CASE("the map of the rooms knows every room and only files that exist", "[tidy]") {
-    const named_texts room = {{"lib/core/meson.build", "\n"}, {"lib/core/x.hpp", once}};
+    const named_texts room = {
+        {"lib/meson.build", "\n"}, {"lib/core/meson.build", "\n"}, {"lib/core/x.hpp", once}};
     const auto with_map = [&](const std::string& text) {
         auto files = room;
         files.emplace_back("lib/README.md", text);
