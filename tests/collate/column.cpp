@@ -1,0 +1,59 @@
+#include <array>
+#include <cstdint>
+#include <stoker/collate/column.hpp>
+#include <type_traits>
+
+#include "support/catch.hpp"
+
+namespace {
+
+using stoker::dtype;
+using stoker::detail::column;
+using stoker::detail::column_record;
+using stoker::detail::schema;
+using stoker::detail::unknown_extent;
+
+static_assert(std::is_trivially_copyable_v<column_record>, "workers write it into the slot");
+static_assert(stoker::detail::align_up(0, 256) == 0 && stoker::detail::align_up(1, 256) == 256);
+static_assert(stoker::detail::align_up(256, 256) == 256);
+
+const schema digits{{column{"pixels", dtype::u8, 1, {8, 8}}, column{"label", dtype::i64, 8, {}},
+                     column{"scale", dtype::f32, 4, {3}}}};
+
+}  // namespace
+
+TEST_CASE("Columns lie one after the other, each at a multiple of 256 bytes", "[collate]") {
+    std::array<column_record, 3> records{};
+    const std::uint64_t bytes = digits.lay_out(5, records.data());
+    CHECK(records[0].offset == 0);
+    CHECK(records[0].bytes == 320);
+    CHECK(records[0].rank == 3);
+    CHECK(records[0].extents == std::array<std::uint64_t, 8>{5, 8, 8});
+    CHECK(records[1].offset == 512);
+    CHECK(records[1].bytes == 40);
+    CHECK(records[1].rank == 1);
+    CHECK(records[1].extents == std::array<std::uint64_t, 8>{5});
+    CHECK(records[2].offset == 768);
+    CHECK(records[2].bytes == 60);
+    CHECK(bytes == 828);
+    CHECK(digits.batch_bytes(5) == 828);
+}
+
+TEST_CASE("A layout leaves nothing of what was in the records before", "[collate]") {
+    std::array<column_record, 3> records{};
+    for (column_record& each : records)
+        each.extents.fill(99);
+    digits.lay_out(2, records.data());
+    CHECK(records[1].extents == std::array<std::uint64_t, 8>{2});
+}
+
+TEST_CASE("One extent that is not known makes a column and its schema not fixed", "[collate]") {
+    CHECK(digits.fixed());
+    schema ragged = digits;
+    ragged.columns[2].extents[0] = unknown_extent;
+    CHECK_FALSE(ragged.columns[2].fixed());
+    CHECK(ragged.columns[0].fixed());
+    CHECK_FALSE(ragged.fixed());
+    CHECK(digits.columns[0].sample_bytes() == 64);
+    CHECK(digits.columns[1].sample_bytes() == 8);
+}
