@@ -35,6 +35,10 @@ void* operator new(std::size_t bytes) {
         return memory;
     throw std::bad_alloc{};
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    return std::malloc(bytes);
+}
 void operator delete(void* memory) noexcept {
     std::free(memory);
 }
