@@ -29,6 +29,11 @@ std::string seconds(loader_clock::duration span) {
     return std::to_string(count / 1000) + "." + fraction + " s";
 }
 
+/// Not those that we have killed: their end is on its way.
+bool holds_tasks_stopped(const worker_view& worker) {
+    return worker.stopped && !worker.broken && worker.outstanding > 0;
+}
+
 void keep_earlier(std::optional<loader_clock::time_point>& best, loader_clock::time_point other) {
     if (!best || other < *best)
         best = other;
@@ -164,7 +169,7 @@ void engine::machine::check_deadlines(loader_clock::time_point now) {
             beyond_repair_ = true;
             return;
         }
-        if (view.stopped && view.outstanding > 0 && now >= view.since + stop_patience) {
+        if (holds_tasks_stopped(view) && now >= view.since + stop_patience) {
             error_details details{};
             details.code = errc::worker_stopped;
             details.text = describe_worker(worker) + " and was stopped " +
