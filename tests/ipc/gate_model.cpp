@@ -263,7 +263,7 @@ class explorer {
   private:
     std::vector<state> successors(const state& now) const {
         std::vector<state> next;
-        for (int who = 0; who < 2; ++who) {
+        for (std::size_t who = 0; who < 2; ++who) {
             if (!now.sides[who].buffer.empty())
                 next.push_back(drained_by_one(now, who));
             state moved = now;
@@ -274,7 +274,7 @@ class explorer {
         return next;
     }
 
-    static state drained_by_one(state now, int who) {
+    static state drained_by_one(state now, std::size_t who) {
         auto& buffer = now.sides[who].buffer;
         now.words[buffer.front().which] = buffer.front().value;
         buffer.erase(buffer.begin());
@@ -282,7 +282,7 @@ class explorer {
     }
 
     /// A load sees the newest store of its own side first.
-    static std::uint8_t load(const state& now, int who, int which) {
+    static std::uint8_t load(const state& now, std::size_t who, std::size_t which) {
         const auto& buffer = now.sides[who].buffer;
         for (auto each = buffer.rbegin(); each != buffer.rend(); ++each) {
             if (each->which == which)
@@ -292,7 +292,7 @@ class explorer {
     }
 
     /// False: cannot move now.
-    bool step(state& now, int who) const {
+    bool step(state& now, std::size_t who) const {
         side_state& self = now.sides[who];
         const instruction& does = code_[who].at(self.at);
         const auto next = std::uint8_t(self.at + 1);
@@ -311,11 +311,11 @@ class explorer {
             case op::fence:
                 break;
             case op::jump_if:
-                if (load(now, who, does.which) == does.value)
+                if (load(now, who, std::size_t(does.which)) == does.value)
                     self.at = target;
                 break;
             case op::jump_if_count:
-                if (load(now, who, does.which) == self.passed)
+                if (load(now, who, std::size_t(does.which)) == self.passed)
                     self.at = target;
                 break;
             case op::jump:
