@@ -230,4 +230,5 @@ def epoch_gap(case, _count):
 if __name__ == "__main__":
     BENCHES = {"transport": transport, "ready_next": ready_next, "startup": startup,
                "footprint": footprint, "epoch_gap": epoch_gap}
-    BENCHES[sys.argv[1]](sys.argv[2], "--count" in sys.argv)
+    name, test_case = [word for word in sys.argv[1:] if not word.startswith("--")]
+    BENCHES[name](test_case, "--count" in sys.argv)
