@@ -70,7 +70,7 @@ std::optional<loader_clock::time_point> engine::machine::next_deadline() {
         const worker_view& view = group_->view(worker);
         if (view.now == worker_view::state::starting)
             keep_earlier(best, view.since + start_patience);
-        if (view.stopped && view.outstanding > 0)
+        if (holds_tasks_stopped(view))
             keep_earlier(best, view.since + stop_patience);
     }
     return best;
