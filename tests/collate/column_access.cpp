@@ -109,22 +109,6 @@ TEST_CASE("Members are had in order, nested structs as a view of their own", "[c
     CHECK(right[&inner::pair].extent(0) == 4);
 }
 
-TEST_CASE("Members are had by name, and become typed", "[collate]") {
-    auto batch = batch_of_four();
-    const auto any = batch.named("nested.left.pair");
-    CHECK(any.name() == "nested.left.pair");
-    CHECK(any.type() == stoker::dtype::i32);
-    CHECK(any.rank() == 2);
-    CHECK(any.extent(0) == 4);
-    CHECK(any.extent(1) == 2);
-    CHECK(any.size() == 8);
-    const auto typed = any.as<tensor_view<std::int32_t, dynamic, 2>>();
-    CHECK(typed(0, 1) == 4);
-    CHECK(any.as<tensor_view<const std::int32_t, dynamic, dynamic>>()(0, 1) == 4);
-    CHECK(batch.named("what").as<tensor_view<kind, dynamic>>()[0] == kind::dog);
-    CHECK(batch.named("what").as<tensor_view<std::int16_t, 4>>()[0] == 4);
-}
-
 TEST_CASE("A name that is not there is answered with those that are", "[collate]") {
     auto batch = batch_of_four();
     try {
@@ -135,24 +119,6 @@ TEST_CASE("A name that is not there is answered with those that are", "[collate]
         CHECK(error.text() ==
               "the batch has no column 'pixel'; its columns are: pixels, what, nested.left.x, "
               "nested.left.pair, nested.right.x, nested.right.pair, label, flag, weight");
-    }
-}
-
-TEST_CASE("A column is not had as what it is not", "[collate]") {
-    auto batch = batch_of_four();
-    const auto any = batch.named("pixels");
-    using other_type = tensor_view<float, dynamic, 2, 3>;
-    using other_rank = tensor_view<std::uint8_t, dynamic, 6>;
-    using other_extent = tensor_view<std::uint8_t, dynamic, 3, 2>;
-    CHECK_THROWS_AS(any.as<other_type>(), stoker::error);
-    CHECK_THROWS_AS(any.as<other_rank>(), stoker::error);
-    try {
-        any.as<other_extent>();
-        FAIL("was accepted");
-    } catch (const stoker::error& error) {
-        CHECK(error.text() ==
-              "column 'pixels' holds u8 of shape [4, 2, 3] and was asked for as u8 of shape [?, "
-              "3, 2]");
     }
 }
 

@@ -87,11 +87,15 @@ int allocations = 0;
 
 }  // namespace
 
-// Not inlined: g++ would see only one half of a pair and warn of the other.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+// Not inlined: g++ would see only one half of a pair and warn of the other. Both kinds of new, for
+// AddressSanitizer pairs each with its delete.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     if (counting)
         ++allocations;
-    if (void* memory = std::malloc(size == 0 ? 1 : size))
+    return std::malloc(size == 0 ? 1 : size);
+}
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    if (void* memory = operator new(size, std::nothrow))
         return memory;
     throw std::bad_alloc();
 }

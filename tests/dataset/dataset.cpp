@@ -64,14 +64,14 @@ struct negative {
     int get(index) const { return 0; }
 };
 struct no_size {
-    digit get(index) const;
+    digit get(index) const { return labelled(0); }
 };
 struct no_get {
-    int size() const;
+    int size() const { return 3; }
 };
 struct void_get {
-    int size() const;
-    void get(index) const;
+    int size() const { return 3; }
+    void get(index) const {}
 };
 
 using standard_range =

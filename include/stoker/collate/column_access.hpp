@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <concepts>
 #include <cstddef>
 #include <string_view>
 #include <tuple>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,8 @@ struct view_parts<tensor_view<T, Extents...>> {
 ///
 /// `Byte` is `const std::byte` where the batch is const. Copied by value; valid as long as the
 /// batch.
+///
+/// Thread safety: that of the batch, whose memory it looks at.
 template <class Byte>
 class basic_column_view {
   public:

@@ -18,6 +18,8 @@ namespace stoker {
 ///     auto [y, z] = nested.columns();
 ///
 /// Copied by value; valid as long as the batch.
+///
+/// Thread safety: that of the batch, whose memory it looks at.
 template <class Struct, class Byte>
 class struct_view {
     using collation_type = detail::collation<Struct>;

@@ -9,6 +9,8 @@ namespace stoker {
 
 /// bfloat16, for storage and transport: the upper half of a float, its range with 8 bits of
 /// precision. Arithmetic happens in float, to which it converts by itself and exactly.
+///
+/// Thread safety: that of a built-in number.
 class bf16 {
   public:
     constexpr bf16() = default;

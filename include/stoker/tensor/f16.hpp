@@ -9,6 +9,8 @@ namespace stoker {
 
 /// IEEE 754 binary16, for storage and transport: 5 bits of exponent, 10 of fraction, up to 65504.
 /// Arithmetic happens in float, to which it converts by itself and exactly.
+///
+/// Thread safety: that of a built-in number.
 class f16 {
   public:
     constexpr f16() = default;
