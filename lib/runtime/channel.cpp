@@ -89,7 +89,7 @@ class parking_lot final : public boost::asio::execution_context::service {
 
     std::shared_ptr<channel_core> any_core() {
         const std::lock_guard lock(mutex_);
-        return first_ != nullptr ? first_->core_->shared_from_this() : nullptr;
+        return first_ != nullptr ? first_->core_.shared_from_this() : nullptr;
     }
 
     std::mutex mutex_;
@@ -241,7 +241,6 @@ reserve_status channel_core::try_reserve() noexcept {
 }
 
 void channel_core::wait_for_place(channel_wait& wait, boost::asio::execution_context& context) {
-    wait.core_ = this;
     parking_lot& lot = lot_of(context, wait);
     wake_list woken;
     const std::lock_guard lock(mutex_);
@@ -281,7 +280,6 @@ receive_status channel_core::begin_receive(std::uint64_t ticket) noexcept {
 }
 
 void channel_core::wait_for_message(channel_wait& wait, boost::asio::execution_context& context) {
-    wait.core_ = this;
     parking_lot& lot = lot_of(context, wait);
     wake_list woken;
     const std::lock_guard lock(mutex_);

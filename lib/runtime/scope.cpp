@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -57,7 +56,34 @@ class outcome {
     std::exception_ptr failure_;
 };
 
-using join_handler = asio::any_completion_handler<void(outcome)>;
+/// The coroutine that waits for the last child; destroyed with this object when it never comes.
+/// (any_completion_handler of Boost 1.81 takes itself for a handler when it is captured and moved.)
+class waiting_parent {
+  public:
+    waiting_parent() = default;
+    waiting_parent(const waiting_parent&) = delete;
+    waiting_parent& operator=(const waiting_parent&) = delete;
+    virtual ~waiting_parent() = default;
+    virtual void resume(const asio::any_io_executor& executor, outcome result) = 0;
+};
+
+template <typename Handler>
+class waiting_parent_of final : public waiting_parent {
+  public:
+    explicit waiting_parent_of(Handler handler) : handler_(std::move(handler)) {}
+
+    void resume(const asio::any_io_executor& executor, outcome result) override {
+        asio::post(executor, [handler = std::move(handler_), result = std::move(result)]() mutable {
+            auto slot = asio::get_associated_cancellation_slot(handler);
+            if (slot.is_connected())
+                slot.clear();
+            std::move(handler)(std::move(result));
+        });
+    }
+
+  private:
+    Handler handler_;
+};
 
 bool is_cancellation(const std::exception_ptr& failure) noexcept {
     try {
@@ -74,9 +100,20 @@ struct child {
 
     const asio::any_io_executor executor;
     asio::cancellation_signal signal;
-    bool ended = false;  // guarded by the scope's mutex
+    std::exception_ptr failure;  // set by the child before it ends
+    bool ended = false;          // guarded by the scope's mutex
     std::optional<std::list<std::shared_ptr<child>>::iterator> place;  // likewise
 };
+
+/// Keeps the exception for the parent alone, instead of leaving co_spawn another reference to it:
+/// so it is the parent that destroys it, on its own thread.
+asio::awaitable<void> guarded(std::shared_ptr<child> which, asio::awaitable<void> work) {
+    try {
+        co_await std::move(work);
+    } catch (...) {
+        which->failure = std::current_exception();
+    }
+}
 
 void cancel_child(const std::shared_ptr<child>& which) {
     asio::dispatch(which->executor, [which] { which->signal.emit(asio::cancellation_type::all); });
@@ -95,19 +132,11 @@ class scope_state : public std::enable_shared_from_this<scope_state> {
     void spawn(const asio::any_io_executor& executor, asio::awaitable<void> work);
     void cancel(bool expected);
     void fail(std::exception_ptr failure);
-    void child_ended(child& which, const std::exception_ptr& failure);
-    void join(join_handler handler);
+    void child_ended(child& which, std::exception_ptr failure);
+    /// `slot` is where the parent's cancellation arrives.
+    void join(std::unique_ptr<waiting_parent> parent, asio::cancellation_slot slot);
 
   private:
-    void finish(join_handler handler) {
-        asio::post(executor_, [handler = std::move(handler), result = outcome(failure_)]() mutable {
-            auto slot = asio::get_associated_cancellation_slot(handler);
-            if (slot.is_connected())
-                slot.clear();
-            std::move(handler)(std::move(result));
-        });
-    }
-
     /// The children to cancel, the last one first.
     std::vector<std::shared_ptr<child>> begin_cancel() {
         cancelled_ = true;
@@ -121,7 +150,7 @@ class scope_state : public std::enable_shared_from_this<scope_state> {
     bool cancelled_ = false;
     bool end_expected_ = false;
     std::exception_ptr failure_;
-    join_handler join_;
+    std::unique_ptr<waiting_parent> parent_;
 };
 
 }  // namespace detail
@@ -166,7 +195,8 @@ void scope_state::spawn(const asio::any_io_executor& executor, asio::awaitable<v
         const std::lock_guard lock(mutex_);
         ++running_;
     }
-    asio::co_spawn(executor, std::move(work), child_end(shared_from_this(), created));
+    asio::co_spawn(executor, guarded(created, std::move(work)),
+                   child_end(shared_from_this(), created));
     bool cancelled = false;
     {
         const std::lock_guard lock(mutex_);
@@ -199,30 +229,32 @@ void scope_state::fail(std::exception_ptr failure) {
     cancel(false);
 }
 
-void scope_state::child_ended(child& which, const std::exception_ptr& failure) {
+void scope_state::child_ended(child& which, std::exception_ptr failure) {
+    if (!failure)
+        failure = std::exchange(which.failure, nullptr);
     const bool aborted = failure && is_cancellation(failure);
     std::vector<std::shared_ptr<child>> targets;
-    join_handler joined;
+    std::unique_ptr<waiting_parent> joined;
     {
         const std::lock_guard lock(mutex_);
         which.ended = true;
         if (which.place)
             children_.erase(*std::exchange(which.place, std::nullopt));
         if (failure && !failure_ && !(aborted && end_expected_)) {
-            failure_ = failure;
+            failure_ = std::move(failure);
             targets = begin_cancel();
         }
         if (--running_ == 0)
-            joined = std::move(join_);
+            joined = std::move(parent_);
     }
     for (const auto& target : targets)
         cancel_child(target);
+    failure = nullptr;
     if (joined)
-        finish(std::move(joined));
+        joined->resume(executor_, outcome(std::move(failure_)));
 }
 
-void scope_state::join(join_handler handler) {
-    auto slot = asio::get_associated_cancellation_slot(handler);
+void scope_state::join(std::unique_ptr<waiting_parent> parent, asio::cancellation_slot slot) {
     if (slot.is_connected()) {
         slot.assign(
             [state = shared_from_this()](asio::cancellation_type) { state->cancel(false); });
@@ -230,15 +262,19 @@ void scope_state::join(join_handler handler) {
     {
         const std::lock_guard lock(mutex_);
         if (running_ > 0) {
-            join_ = std::move(handler);
+            parent_ = std::move(parent);
             return;
         }
     }
-    finish(std::move(handler));
+    parent->resume(executor_, outcome(std::move(failure_)));
 }
 
 static asio::awaitable<outcome> join(const std::shared_ptr<scope_state>& state) {
-    const auto initiate = [state](auto handler) { state->join(std::move(handler)); };
+    const auto initiate = [state]<typename Handler>(Handler handler) {
+        const auto keep_alive = state;  // the lambda may end once the handler is on its way
+        const auto slot = asio::get_associated_cancellation_slot(handler);
+        keep_alive->join(std::make_unique<waiting_parent_of<Handler>>(std::move(handler)), slot);
+    };
     return asio::async_initiate<const asio::use_awaitable_t<>, void(outcome)>(initiate,
                                                                               asio::use_awaitable);
 }

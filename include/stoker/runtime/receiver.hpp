@@ -135,7 +135,7 @@ class receiver {
             auto& context = detail::context_of(executor, keep_alive->executor());
             using operation =
                 detail::waiting_operation<deliver_message, Handler, decltype(executor)>;
-            keep_alive->wait_for_message(operation::create(ticket, std::move(action),
+            keep_alive->wait_for_message(operation::create(*keep_alive, ticket, std::move(action),
                                                            std::move(handler), std::move(executor)),
                                          context);
         }

@@ -148,7 +148,7 @@ class sender {
             auto& context = detail::context_of(executor, keep_alive->executor());
             using operation =
                 detail::waiting_operation<deliver_permit, Handler, decltype(executor)>;
-            keep_alive->wait_for_place(operation::create(ticket, std::move(action),
+            keep_alive->wait_for_place(operation::create(*keep_alive, ticket, std::move(action),
                                                          std::move(handler), std::move(executor)),
                                        context);
         }

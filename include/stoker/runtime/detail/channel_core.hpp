@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
@@ -17,7 +17,7 @@ class parking_lot;
 
 /// An operation that waits in a channel: for a place (reserve) or for a message (receive).
 /// Whoever takes it out of its lists, under the channel's mutex, must call exactly one of the two
-/// functions, without that mutex; either ends the object.
+/// functions, without that mutex and with the channel kept alive; either ends the object.
 class channel_wait {
   public:
     channel_wait(const channel_wait&) = delete;
@@ -29,8 +29,11 @@ class channel_wait {
     virtual void abandon() noexcept = 0;
 
   protected:
-    explicit channel_wait(std::uint64_t ticket) noexcept : ticket_(ticket) {}
+    channel_wait(channel_core& core, std::uint64_t ticket) noexcept
+        : core_(core), ticket_(ticket) {}
     ~channel_wait() = default;
+
+    channel_core& core_;
 
   private:
     friend class channel_core;
@@ -41,7 +44,6 @@ class channel_wait {
     const std::uint64_t ticket_;
     channel_wait* next_ = nullptr;  // in the queue of a channel, or in a wake_list
     boost::system::error_code error_;
-    channel_core* core_ = nullptr;
     parking_lot* lot_ = nullptr;
     channel_wait* lot_previous_ = nullptr;
     channel_wait* lot_next_ = nullptr;
@@ -157,7 +159,10 @@ class receive_turn {
     receive_turn() = default;
     explicit receive_turn(std::shared_ptr<channel_core> core) noexcept : core_(std::move(core)) {}
     receive_turn(receive_turn&&) noexcept = default;
-    receive_turn& operator=(receive_turn&&) = delete;
+    receive_turn& operator=(receive_turn other) noexcept {
+        core_.swap(other.core_);
+        return *this;
+    }
     ~receive_turn() {
         if (core_)
             core_->end_receive();

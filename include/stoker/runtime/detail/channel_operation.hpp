@@ -66,33 +66,37 @@ boost::asio::execution_context& context_of(const Executor& executor,
     }
 }
 
+template <typename T, typename Handler>
+auto allocator_for(const Handler& handler) {
+    using fallback = boost::asio::recycling_allocator<void>;
+    using allocator = boost::asio::associated_allocator_t<Handler, fallback>;
+    return typename std::allocator_traits<allocator>::template rebind_alloc<T>(
+        boost::asio::get_associated_allocator(handler, fallback()));
+}
+
 /// The waiting half. `Action` is told how the wait ended by `set_error(error)`.
 template <typename Action, typename Handler, typename Executor>
 class waiting_operation final : public channel_wait {
-    using allocator = typename std::allocator_traits<boost::asio::associated_allocator_t<
-        Handler, boost::asio::recycling_allocator<void>>>::template rebind_alloc<waiting_operation>;
-
   public:
-    waiting_operation(std::uint64_t ticket, Action action, Handler handler, Executor executor)
-        : channel_wait(ticket),
+    waiting_operation(channel_core& core, std::uint64_t ticket, Action action, Handler handler,
+                      Executor executor)
+        : channel_wait(core, ticket),
           action_(std::move(action)),
           handler_(std::move(handler)),
           executor_(std::move(executor)) {}
 
     /// The object owns itself: complete() or abandon() ends it.
-    static waiting_operation& create(std::uint64_t ticket, Action action, Handler handler,
-                                     Executor executor) {
-        allocator memory(boost::asio::get_associated_allocator(
-            handler, boost::asio::recycling_allocator<void>()));
-        auto* place = std::allocator_traits<allocator>::allocate(memory, 1);
-        return *::new (static_cast<void*>(place))
-            waiting_operation(ticket, std::move(action), std::move(handler), std::move(executor));
+    static waiting_operation& create(channel_core& core, std::uint64_t ticket, Action action,
+                                     Handler handler, Executor executor) {
+        auto memory = allocator_for<waiting_operation>(handler);
+        auto* place = std::allocator_traits<decltype(memory)>::allocate(memory, 1);
+        return *::new (static_cast<void*>(place)) waiting_operation(
+            core, ticket, std::move(action), std::move(handler), std::move(executor));
     }
 
     void complete(boost::system::error_code error) noexcept override {
         action_.set_error(error);
         Executor executor = std::move(executor_);
-        // The memory goes back first, so that post() can have it again.
         boost::asio::post(executor, release());
     }
 
@@ -100,11 +104,10 @@ class waiting_operation final : public channel_wait {
 
   private:
     final_step<Action, Handler> release() noexcept {
-        allocator memory(boost::asio::get_associated_allocator(
-            handler_, boost::asio::recycling_allocator<void>()));
+        auto memory = allocator_for<waiting_operation>(handler_);
         final_step<Action, Handler> step(std::move(action_), std::move(handler_));
         this->~waiting_operation();
-        std::allocator_traits<allocator>::deallocate(memory, this, 1);
+        std::allocator_traits<decltype(memory)>::deallocate(memory, this, 1);
         return step;
     }
 
