@@ -16,10 +16,6 @@ namespace {
 
 using namespace worker_test;
 
-small_main start(fetcher& source, int num_workers) {
-    return small_main(server_link::fork_here(source, "rig", false), num_workers);
-}
-
 TEST_CASE("what open throws is the answer to every task, with worker and type", "[worker]") {
     number_fetcher source([](index) { return 0; },
                           [] { throw std::invalid_argument("no such server"); });

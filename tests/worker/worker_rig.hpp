@@ -212,6 +212,16 @@ class small_main {
     std::uint64_t sequence_ = 0;
 };
 
+/// Forks a fork server from here, and workers from that.
+inline small_main start(fetcher& source, int num_workers) {
+    return small_main(server_link::fork_here(source, "rig", false), num_workers);
+}
+
+/// Each sample is its own index.
+inline number_fetcher identity() {
+    return number_fetcher([](index i) { return static_cast<std::int64_t>(i); });
+}
+
 /// Whether a process runs; one that has ended and waits for its parent's look does not.
 inline bool alive(pid_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");

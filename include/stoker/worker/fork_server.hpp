@@ -94,16 +94,19 @@ class fork_server {
 
 template <class Factory, class... Arguments>
 auto fork_server::dataset(Factory factory, Arguments&&... arguments) const {
-    static_assert(detail::captureless<Factory>,
-                  "fork_server::dataset needs a lambda without captures, or a function: it runs in "
-                  "another process. Give what it needs as further arguments.");
-    static_assert((detail::recipe_argument<detail::stored_argument<Arguments>> && ...),
-                  "fork_server::dataset: arguments travel to another process as values: arithmetic "
-                  "types, enums, strings, paths, and vectors, arrays, pairs, tuples and optionals "
-                  "of those.");
-    static_assert(std::is_invocable_v<Factory, detail::stored_argument<Arguments>...>,
-                  "fork_server::dataset: the factory cannot be called with these arguments (texts "
-                  "arrive as std::string).");
+    static_assert(
+        detail::captureless<Factory>,
+        "stoker: fork_server::dataset needs a lambda without captures, or a function: it runs in "
+        "another process. Give what it needs as further arguments.");
+    static_assert(
+        (detail::recipe_argument<detail::stored_argument<Arguments>> && ...),
+        "stoker: fork_server::dataset: arguments travel to another process as values: arithmetic "
+        "types, enums, strings, paths, and vectors, arrays, pairs, tuples and optionals "
+        "of those.");
+    static_assert(
+        std::is_invocable_v<Factory, detail::stored_argument<Arguments>...>,
+        "stoker: fork_server::dataset: the factory cannot be called with these arguments (texts "
+        "arrive as std::string).");
     using made = std::decay_t<std::invoke_result_t<Factory, detail::stored_argument<Arguments>...>>;
 
     detail::fetcher_recipe recipe;
