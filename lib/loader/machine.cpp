@@ -19,6 +19,8 @@
 
 #include <stoker/core/error.hpp>
 #include <stoker/core/index.hpp>
+#include "ipc/memory_limits.hpp"
+#include "ipc/queue_names.hpp"
 #include "loader/check_options.hpp"
 #include "loader/memory_estimate.hpp"
 #include "worker/batch_maker.hpp"
@@ -63,6 +65,7 @@ engine::machine::machine(engine_parts parts)
     blame_.resize(static_cast<std::size_t>(options_.num_workers));
     if (!has_workers())
         return;
+    sweep_leftover_names();  // of loaders that were killed together with their fork server
     worker_environment environment{};
     environment.geometry = pool_->slots().geometry();
     environment.slab_memory = pool_->slots().memory_descriptor();
@@ -103,6 +106,9 @@ void engine::machine::make_slots() {
     const std::uint64_t capacity = order_->largest_batch().value_or(fallback_index_capacity);
     const slot_geometry geometry =
         plan_slots(slots, columns_, capacity, options_.memory_limit_bytes);
+    if (geometry.known_bytes > 0)
+        check_memory_headroom(slots * (geometry.data_offset + geometry.known_bytes),
+                              "the loader's slots");
     pool_ = std::make_shared<slot_pool>(slab::create(geometry), doorbell::create(),
                                         options_.num_workers);
     loans_.resize(geometry.slot_count);
@@ -340,6 +346,7 @@ void engine::machine::settle(ledger_entry& entry, const result_message& result) 
     if (status == result_status::ready &&
         read_records(pool_->record(entry.slot), result.data_bytes)) {
         entry.now = ledger_entry::state::ready;
+        pool_->note_batch(pool_->record(entry.slot).bytes);
         return;
     }
     error_details details{};

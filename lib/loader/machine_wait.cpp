@@ -52,7 +52,8 @@ void engine::machine::arm() {
 
 /// In order, nothing but the front's worker can end the wait: the others need not wake us.
 int engine::machine::awaited_worker() {
-    if (!options_.in_order || ledger_->empty()) return -1;
+    if (!options_.in_order || ledger_->empty())
+        return -1;
     const ledger_entry& front = ledger_->at(ledger_->head());
     return front.now == ledger_entry::state::waiting ? front.worker : -1;
 }

@@ -4,9 +4,19 @@
 
 #include "loader/slot_pool.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stoker::detail {
+
+namespace {
+
+/// A slot keeps the pages of batches up to this many times the usual one.
+constexpr std::uint64_t outlier_factor = 4;
+/// Less than this is not worth a system call.
+constexpr std::uint64_t smallest_outlier_bytes = 1 << 20;
+
+}  // namespace
 
 slot_pool::slot_pool(slab slots, doorbell bell, int homes)
     : slots_(std::move(slots)), bell_(std::move(bell)) {
@@ -26,7 +36,22 @@ slot_pool::slot_pool(slab slots, doorbell bell, int homes)
     }
 }
 
+void slot_pool::note_batch(std::uint64_t data_bytes) {
+    usual_bytes_ =
+        usual_bytes_ == 0 ? data_bytes : usual_bytes_ - usual_bytes_ / 16 + data_bytes / 16;
+}
+
+void slot_pool::trim(std::uint32_t slot) {
+    const std::uint64_t kept = std::max(usual_bytes_ * outlier_factor, smallest_outlier_bytes);
+    if (records_[slot].bytes <= kept || records_[slot].bytes <= slots_.geometry().known_bytes)
+        return;
+    records_[slot].bytes = 0;
+    slots_.release_beyond(slot,
+                          std::max(slots_.known_prefix(), slots_.geometry().data_offset + kept));
+}
+
 void slot_pool::put_back(std::uint32_t slot) {
+    trim(slot);
     free_[slot % free_.size()].push_back(slot);
 }
 

@@ -27,6 +27,9 @@ class slot_pool {
     /// A free slot, at home with `worker` where there is one: that worker has it populated.
     std::optional<std::uint32_t> acquire(int worker);
     bool any_free();
+    /// A batch of this many bytes arrived. Slots whose batch was far beyond what is usual give the
+    /// excess back when they get free; layouts that the schema fixes never are.
+    void note_batch(std::uint64_t data_bytes);
     /// The loader gives back a slot that was never handed out.
     void put_back(std::uint32_t slot);
 
@@ -42,10 +45,12 @@ class slot_pool {
   private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     void collect_released();
+    void trim(std::uint32_t slot);
 
     slab slots_;
     doorbell bell_;
     std::vector<slot_record> records_;
+    std::uint64_t usual_bytes_ = 0;                 ///< moving average of batches' data
     std::vector<std::vector<std::uint32_t>> free_;  // by home worker
     std::vector<std::uint32_t> next_released_;      // links of the stack below
     std::atomic<std::uint32_t> released_{none};     // slots given back by leases

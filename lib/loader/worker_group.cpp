@@ -220,8 +220,10 @@ bool worker_group::try_receive(int number, result_message& result) {
 void worker_group::want_bells(int only) {
     for (int number = 0; number < count(); ++number) {
         worker_view& worker = workers_[to_size(number)];
-        if (only >= 0 && only != number) continue;
-        if (worker.results && worker.now != worker_view::state::dead) worker.results.want_bell();
+        if (only >= 0 && only != number)
+            continue;
+        if (worker.results && worker.now != worker_view::state::dead)
+            worker.results.want_bell();
     }
 }
 

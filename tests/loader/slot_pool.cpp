@@ -1,7 +1,9 @@
 #include "loader/slot_pool.hpp"
 
 #include <poll.h>
+#include <sys/stat.h>
 
+#include <cstring>
 #include <set>
 #include <thread>
 #include <type_traits>
@@ -97,4 +99,31 @@ TEST_CASE("leases released on several threads lose no slot, and outlive the load
     lease last = pool->hand_out(pool, pool->acquire(0).value());
     pool.reset();
     CHECK(last.record().data != nullptr);
+}
+
+TEST_CASE("the pages of an outlier batch are given back, those of usual batches stay", "[loader]") {
+    schema columns;
+    columns.columns.push_back(column{"value", stoker::dtype::u8, 1, {unknown_extent}});
+    auto pool = std::make_shared<slot_pool>(slab::create(plan_slots(2, columns, 4, 0)),
+                                            doorbell::create(), 1);
+    const auto blocks = [&] {
+        struct stat info {};
+        REQUIRE(::fstat(pool->slots().memory_descriptor(), &info) == 0);
+        return static_cast<std::uint64_t>(info.st_blocks) * 512;
+    };
+    const auto deliver = [&](std::uint64_t bytes) {
+        const auto slot = pool->acquire(0).value();
+        std::memset(pool->slots().data(slot), 1, bytes);
+        pool->record(slot).bytes = bytes;
+        pool->note_batch(bytes);
+        lease held = pool->hand_out(pool, slot);
+    };
+    for (int i = 0; i < 8; ++i)
+        deliver(512 << 10);
+    const auto usual = blocks();
+    deliver(64 << 20);
+    CHECK(blocks() > usual + (60 << 20));
+    CHECK(pool->any_free());  // takes back what was released
+    CHECK(blocks() < usual + (24 << 20));
+    CHECK(blocks() >= usual);
 }
