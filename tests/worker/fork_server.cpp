@@ -18,6 +18,7 @@
 namespace stoker {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace detail::worker_test;
 using detail::recipe_argument;
 

@@ -20,6 +20,7 @@
 namespace stoker::detail {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace worker_test;
 using bytes = std::span<const std::byte>;
 using build_function = std::unique_ptr<fetcher>(bytes);

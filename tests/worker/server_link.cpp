@@ -22,6 +22,7 @@
 namespace stoker::detail {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace worker_test;
 using test_support::run_child;
 

@@ -14,6 +14,7 @@
 namespace stoker::detail {
 namespace {
 
+using namespace std::chrono_literals;
 using namespace worker_test;
 
 TEST_CASE("what open throws is the answer to every task, with worker and type", "[worker]") {

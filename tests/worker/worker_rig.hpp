@@ -29,8 +29,7 @@
 
 namespace stoker::detail::worker_test {
 
-using namespace std::chrono_literals;
-inline constexpr std::chrono::milliseconds patience = 20s;
+inline constexpr std::chrono::milliseconds patience = std::chrono::seconds(20);
 
 inline schema one_number() {
     schema columns;
