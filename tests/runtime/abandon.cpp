@@ -71,7 +71,7 @@ asio::awaitable<void> consume(stoker::receiver<living> rx) {
 TEST_CASE("actors may be abandoned at any step of sending and receiving", "[runtime]") {
     const auto scenario = []() -> asio::awaitable<void> {
         auto [tx, rx] = stoker::channel<living>(co_await asio::this_coro::executor, 2);
-        const auto body = [&tx = tx, &rx = rx](stoker::scope& children) -> asio::awaitable<void> {
+        const auto body = [&](stoker::scope& children) -> asio::awaitable<void> {
             children.spawn(produce(tx, 3));
             children.spawn(produce(std::move(tx), 2));
             children.spawn(consume(std::move(rx)));
@@ -88,7 +88,7 @@ TEST_CASE("a scope that fails or is cancelled may be abandoned at any step", "[r
         const auto executor = co_await asio::this_coro::executor;
         auto [tx, rx] = stoker::channel<living>(executor, 1);
         asio::steady_timer deadline(executor);
-        const auto waits = [&rx = rx]() -> asio::awaitable<void> {
+        const auto waits = [&rx]() -> asio::awaitable<void> {
             const living inner;
             auto message = co_await rx.receive();
         };
@@ -182,10 +182,10 @@ TEST_CASE("a pool of threads may be stopped and destroyed in the midst of it all
             asio::thread_pool pool(3);
             auto [tx, rx] = stoker::channel<living>(pool, 2);
             const auto idle = []() -> asio::awaitable<void> {
-                auto [never_tx, never_rx] =
+                auto [idle_tx, idle_rx] =
                     stoker::channel<living>(co_await asio::this_coro::executor, 1);
-                const auto body = [&rx = never_rx](stoker::scope&) -> asio::awaitable<void> {
-                    auto message = co_await rx.receive();
+                const auto body = [&](stoker::scope&) -> asio::awaitable<void> {
+                    auto message = co_await idle_rx.receive();
                 };
                 co_await stoker::scoped(body);
             };

@@ -351,7 +351,7 @@ TEST_CASE("operations take any completion token", "[runtime]") {
     settle(io);
     CHECK(message.get() == 4);
 
-    const auto use_tuple = [&tx = tx, &rx = rx]() -> asio::awaitable<void> {
+    const auto use_tuple = [&tx, &rx]() -> asio::awaitable<void> {
         auto permit = co_await tx.reserve(asio::deferred);
         permit.send(5);
         auto [error, five] = co_await rx.receive(asio::as_tuple(asio::use_awaitable));
@@ -429,7 +429,7 @@ TEST_CASE("every type of cancellation ends a wait, with nothing taken", "[runtim
     }
 }
 
-TEST_CASE("5,000 races of a receive against a timer lose no message", "[runtime]") {
+TEST_CASE("in 5000 races of a receive against a timer no message is lost", "[runtime]") {
     constexpr int rounds = 5000;
     std::vector<int> seen;
     int timer_won = 0;
@@ -443,7 +443,7 @@ TEST_CASE("5,000 races of a receive against a timer lose no message", "[runtime]
             const auto now = std::chrono::steady_clock::now();
             deadline.expires_at(now);
             post_time.expires_at(round % 7 == 0 ? now + std::chrono::microseconds(50) : now);
-            post_time.async_wait([&tx = tx, round](error_code) {
+            post_time.async_wait([&tx, round](error_code) {
                 const auto refused = tx.try_send(int(round));
                 if (refused)
                     std::abort();

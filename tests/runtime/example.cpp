@@ -32,9 +32,9 @@ asio::awaitable<void> print(stoker::receiver<std::string>& lines) {
 
 asio::awaitable<void> run() {
     auto [tx, rx] = stoker::channel<std::string>(co_await asio::this_coro::executor, 16);
-    auto make_printer = [&lines = rx] { return print(lines); };
-    auto body = [&, &lines = tx](stoker::scope& children) -> asio::awaitable<void> {
-        children.spawn(read(std::move(lines)));
+    auto make_printer = [&] { return print(rx); };
+    auto body = [&](stoker::scope& children) -> asio::awaitable<void> {
+        children.spawn(read(std::move(tx)));
         co_await stoker::supervise({.max_restarts = 3}, make_printer);
     };
     co_await stoker::scoped(body);  // returns when every child has ended

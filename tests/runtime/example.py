@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""example.py PROGRAM SOURCE PAGE: the page quotes the example as it is built, and what it prints."""
+"""example.py PROGRAM SOURCE PAGE: the page quotes the example as it is, and what it prints."""
 import subprocess
 import sys
 

@@ -88,7 +88,7 @@ TEST_CASE("plain threads may send to a coroutine", "[runtime]") {
     auto result = asio::co_spawn(pool, consume(std::move(rx)), asio::use_future);
     std::vector<std::thread> threads;
     for (int who = 0; who < senders; ++who) {
-        threads.emplace_back([tx = tx, who] {
+        threads.emplace_back([tx, who] {
             for (int number = 0; number < messages; ++number) {
                 auto unsent = tx.try_send(message{who, number, living(number)});
                 while (unsent) {
@@ -114,7 +114,7 @@ TEST_CASE("receives that race with a timer on a strand lose no message", "[runti
         asio::co_spawn(pool, produce(tx, who), stoker::rethrow);
     }
     { const auto gone = std::move(tx); }
-    const auto consume_in_haste = [&rx = rx]() -> asio::awaitable<int> {
+    const auto consume_in_haste = [&rx]() -> asio::awaitable<int> {
         asio::steady_timer deadline(co_await asio::this_coro::executor);
         int count = 0;
         for (;;) {
@@ -147,13 +147,13 @@ TEST_CASE("a scope on a strand cancels children that wait in channels", "[runtim
                     permit.send(living(number));
                 }
             };
-            const auto drain = [&rx = rx]() -> asio::awaitable<void> {
+            const auto drain = [&rx]() -> asio::awaitable<void> {
                 for (int number = 0; number < 20; ++number) {
                     auto received = co_await rx.receive();
                 }
                 throw std::runtime_error("enough");
             };
-            const auto body = [&, &tx = tx](stoker::scope& children) -> asio::awaitable<void> {
+            const auto body = [&](stoker::scope& children) -> asio::awaitable<void> {
                 children.spawn(asio::make_strand(pool), fill(tx));
                 children.spawn(asio::make_strand(pool), fill(tx));
                 children.spawn(asio::make_strand(pool), drain());
