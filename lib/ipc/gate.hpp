@@ -104,19 +104,25 @@ class worker_pass {
     bool inside_ = true;
 };
 
+/// How much a side wants to be rung. Who naps looks again by itself within a millisecond or so:
+/// ringing it is a matter of latency, never of progress.
+enum class wish : std::uint32_t { none = 0, ring = 1, napping = 2 };
+
 /// Says "ring me". The caller looks once more before it sleeps.
 template <class Fence = store_load_fence>
-void want(std::atomic<std::uint32_t>& wanted) noexcept {
-    wanted.store(1, std::memory_order_relaxed);
+void want(std::atomic<std::uint32_t>& wanted, wish how = wish::ring) noexcept {
+    wanted.store(static_cast<std::uint32_t>(how), std::memory_order_relaxed);
     Fence::fence();
 }
 
 /// After leaving: rings when the other side wants it. Cleared before it is rung, so that a wish
-/// overwritten by the clearing is followed by this ring.
+/// overwritten by the clearing is followed by this ring. With `let_nap` one that naps is left to
+/// wake by itself.
 template <class Fence = store_load_fence>
-void ring_if_wanted(std::atomic<std::uint32_t>& wanted, int bell) noexcept {
+void ring_if_wanted(std::atomic<std::uint32_t>& wanted, int bell, bool let_nap = false) noexcept {
     Fence::fence();
-    if (wanted.load(std::memory_order_relaxed) == 0)
+    const auto how = static_cast<wish>(wanted.load(std::memory_order_relaxed));
+    if (how == wish::none || (let_nap && how == wish::napping))
         return;
     wanted.store(0, std::memory_order_relaxed);
     doorbell::ring(bell);

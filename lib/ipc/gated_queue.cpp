@@ -158,8 +158,13 @@ attempt main_sender::try_send(const task_message& message) {
     if (result == attempt::done)
         words_->tasks_sent.store(++count_, std::memory_order_release);
     if (result != attempt::withdrawn)
-        ring_if_wanted(gate_->wanted_by_worker, bell_of_other_);
+        ring_if_wanted(gate_->wanted_by_worker, bell_of_other_, true);
     return result;
+}
+
+void main_sender::ring_napping() noexcept {
+    if (gate_ != nullptr && gate_->wanted_by_worker.load(std::memory_order_relaxed) != 0)
+        ring_if_wanted(gate_->wanted_by_worker, bell_of_other_);
 }
 
 main_receiver::main_receiver(const std::string& name, worker_words& words,
@@ -195,6 +200,14 @@ attempt worker_receiver::receive_inside(task_message& message) {
 
 void worker_receiver::want_bell() noexcept {
     want(gate_->wanted_by_worker);
+}
+
+void worker_receiver::want_bell_napping() noexcept {
+    want(gate_->wanted_by_worker, wish::napping);
+}
+
+void worker_receiver::forget_bell() noexcept {
+    gate_->wanted_by_worker.store(0, std::memory_order_relaxed);
 }
 
 worker_sender::worker_sender(const std::string& name, worker_words& words,

@@ -59,7 +59,10 @@ class main_sender : public gated_half {
     main_sender(const std::string& name, worker_words& words, const doorbell& worker_bell);
     /// Sends and rings when the worker wants it. `withdrawn`: the worker will ring main's bell when
     /// it leaves, so the caller may sleep on that and try again.
+    /// A napping worker is not rung: it finds the task when it wakes.
     attempt try_send(const task_message& message);
+    /// Wakes the worker if it naps, or sleeps: for tasks whose batches are waited for.
+    void ring_napping() noexcept;
     /// From now on the worker's flag is ignored: only once its pidfd says that it is gone.
     void peer_is_dead() noexcept { peer_is_dead_ = true; }
 };
@@ -96,12 +99,19 @@ class worker_receiver : public gated_half {
     worker_receiver(const std::string& name, worker_words& words, const doorbell& main_bell);
     /// Costs one load when nothing was announced. Gives done, nothing or lost.
     attempt try_receive(task_message& message) {
-        if (words_->tasks_sent.load(std::memory_order_acquire) == count_)
+        if (!likely_ready())
             return attempt::nothing;
         return receive_inside(message);
     }
+    bool likely_ready() const noexcept {
+        return words_->tasks_sent.load(std::memory_order_acquire) != count_;
+    }
     /// Says "ring me". After it the caller must try once more, then may sleep on its bell.
     void want_bell() noexcept;
+    /// The same for a short, timed sleep: main need not ring unless it is in a hurry.
+    void want_bell_napping() noexcept;
+    /// No more, after a nap.
+    void forget_bell() noexcept;
     /// A wait for main (killed inside the gate) then ends with `lost` when this pidfd says that
     /// main is gone. Borrowed; -1: not watched.
     void watch_main(int pidfd) noexcept { main_pidfd_ = pidfd; }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -112,7 +113,7 @@ struct engine::next_operation {
         try {
             if (now == step::waited && !parts.closed())
                 parts.wake();
-            if (parts.poll(batch) == outcome::pending) {
+            if (parts.poll(batch) == outcome::pending && !parts.spin(batch)) {
                 parts.arm();
                 if (parts.poll(batch) == outcome::pending) {
                     now = step::waited;
@@ -152,9 +153,11 @@ std::shared_ptr<engine> engine::make(engine_parts parts) {
 }
 
 void engine::async_next(asio::any_io_executor executor, handler completion) {
+    // Bound, since the erased handler's own executor would be boxed anew for each operation.
+    auto bound = asio::bind_executor(executor, std::move(completion));
     next_operation operation{shared_from_this(), executor};
-    asio::async_compose<handler, void(std::exception_ptr, lease)>(std::move(operation), completion,
-                                                                  executor);
+    asio::async_compose<decltype(bound), void(std::exception_ptr, lease)>(std::move(operation),
+                                                                          bound, executor);
 }
 
 lease engine::next_blocking() {
@@ -162,7 +165,7 @@ lease engine::next_blocking() {
         throw error(errc::busy, "a next() is pending on this loader");
     const busy_mark mark(shared_from_this());
     lease batch;
-    while (machine_->poll(batch) == outcome::pending) {
+    while (machine_->poll(batch) == outcome::pending && !machine_->spin(batch)) {
         machine_->arm();
         if (machine_->poll(batch) != outcome::pending)
             break;

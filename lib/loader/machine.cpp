@@ -347,6 +347,7 @@ void engine::machine::settle(ledger_entry& entry, const result_message& result) 
         read_records(pool_->record(entry.slot), result.data_bytes)) {
         entry.now = ledger_entry::state::ready;
         pool_->note_batch(pool_->record(entry.slot).bytes);
+        ++parked_;
         return;
     }
     error_details details{};
@@ -443,11 +444,15 @@ outcome engine::machine::deliver(std::uint64_t sequence, lease& batch) {
     --outstanding_;
     ++delivered_;
     if (!failure) {
+        --parked_;
         largest_batch_bytes_ = std::max(largest_batch_bytes_, pool_->record(slot).bytes);
         batch = pool_->hand_out(pool_, slot);
     }
-    if (has_workers())
+    if (has_workers()) {
         pump();
+        if (parked_ < window_ / 2)
+            group_->ring_napping();
+    }
     if (failure)
         std::rethrow_exception(failure);
     return outcome::batch;
@@ -488,7 +493,7 @@ void engine::machine::abandon(std::uint64_t next_epoch) {
     }
     ledger_->clear();
     group_->withdraw_backlog([this](const task_message& task) { reclaim(task.slot); });
-    outstanding_ = 0;
+    outstanding_ = parked_ = 0;
     source_active_ = have_lookahead_ = false;
     fault_ = nullptr;
     complaint_ = nullptr;

@@ -27,6 +27,9 @@ class engine::machine {
     outcome poll(lease& batch);
     bool ready();
 
+    /// After `pending`: a short spin when batches have lately come that soon. True when something
+    /// came, as `poll` would tell.
+    bool spin(lease& batch);
     // Waiting. poll → arm → poll → (descriptor gets readable) → wake → poll …
     /// Asks for bells and sets the deadline timer.
     void arm();
@@ -114,6 +117,7 @@ class engine::machine {
     std::unique_ptr<ledger> ledger_;
     std::uint64_t window_ = 1;  ///< most batches issued and not delivered
     std::uint64_t outstanding_ = 0;
+    std::uint64_t parked_ = 0;  ///< of these, ready
     std::uint64_t generation_ = 1;
 
     // The epoch that tasks are handed out of.
@@ -142,6 +146,8 @@ class engine::machine {
     std::optional<loader_clock::time_point> wait_started_;
     std::optional<loader_clock::time_point> deadline_;
     loader_clock::time_point last_glance_{};
+    unsigned spins_to_skip_ = 0;  ///< after spins in vain: twice as many each time
+    unsigned spins_in_vain_ = 0;
 };
 
 }  // namespace stoker::detail

@@ -4,6 +4,7 @@
 // timer goes off far too late it was this process that was stopped (job control, a debugger), so
 // all clocks start again and healthy workers live.
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 
@@ -22,6 +23,16 @@ constexpr milliseconds start_patience{10000};     ///< the fork server's answer
 constexpr milliseconds slot_patience{30000};      ///< no free slot, when there is no timeout
 constexpr milliseconds plausible_lateness{1000};  ///< of our own timer
 constexpr milliseconds glance_interval{10};
+constexpr int spin_rounds = 60;  ///< about 15 µs
+constexpr int pauses_a_round = 6;
+constexpr unsigned most_spins_in_vain = 6;
+
+/// Tells the processor that this is a spinning wait.
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
 
 std::string seconds(loader_clock::duration span) {
     const auto count = std::chrono::duration_cast<milliseconds>(span).count();
@@ -40,6 +51,33 @@ void keep_earlier(std::optional<loader_clock::time_point>& best, loader_clock::t
 }
 
 }  // namespace
+
+/// Sleeping and being woken costs tens of microseconds, a quick batch one or two: so look a little
+/// longer first. Spins in vain get rare quickly, since on a busy machine they take time from the
+/// very workers that are waited for.
+bool engine::machine::spin(lease& batch) {
+    group_->ring_napping();
+    const int worker = awaited_worker();
+    if (worker < 0)
+        return false;
+    if (spins_to_skip_ > 0) {
+        --spins_to_skip_;
+        return false;
+    }
+    for (int round = 0; round < spin_rounds; ++round) {
+        for (int pause = 0; pause < pauses_a_round; ++pause)
+            relax();
+        if (!group_->likely_result(worker))
+            continue;
+        if (poll(batch) == outcome::pending)
+            continue;
+        spins_in_vain_ = 0;
+        return true;
+    }
+    spins_in_vain_ = std::min(spins_in_vain_ + 1, most_spins_in_vain);
+    spins_to_skip_ = (1U << spins_in_vain_) - 1;
+    return false;
+}
 
 void engine::machine::arm() {
     if (!wait_started_)

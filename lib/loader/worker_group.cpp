@@ -207,6 +207,13 @@ void worker_group::flush_backlogs() {
     }
 }
 
+void worker_group::ring_napping() {
+    for (worker_view& worker : workers_) {
+        if (worker.outstanding > 0)
+            worker.tasks.ring_napping();
+    }
+}
+
 bool worker_group::try_receive(int number, result_message& result) {
     worker_view& worker = workers_[to_size(number)];
     if (!worker.results)

@@ -93,6 +93,13 @@ class worker_group {
     /// The next result of a worker, if one is there.
     bool try_receive(int worker, result_message& result);
     void flush_backlogs();
+    /// Wakes the workers that have tasks and nap.
+    void ring_napping();
+    /// Whether a look at a worker's results is worth it; one load.
+    bool likely_result(int worker) const {
+        const worker_view& view = workers_[to_size(worker)];
+        return view.results && view.results.likely_ready();
+    }
     /// It answered one of its tasks.
     void finish_task(int worker) { --workers_[to_size(worker)].outstanding; }
 

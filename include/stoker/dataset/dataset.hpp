@@ -51,23 +51,22 @@ struct read_signature<Result (C::*)(Index, row<Sample>, More...) const noexcept>
     : std::type_identity<Sample> {};
 
 template <class D>
+concept names_sample = requires {
+    typename D::sample;
+};
+template <class D>
+concept plainly_reads = requires {
+    typename read_signature<decltype(&D::read)>::type;
+};
+
+/// The sample that a dataset with read() makes: the one it names, else the one read() takes.
+template <class D>
 struct read_sample {};
-template <class D>
-    requires requires {
-        typename read_signature<decltype(&D::read)>::type;
-    }
+template <names_sample D>
+struct read_sample<D> : std::type_identity<typename D::sample> {};
+template <plainly_reads D>
+    requires(!names_sample<D>)
 struct read_sample<D> : read_signature<decltype(&D::read)> {};
-template <class D>
-    requires requires {
-        typename D::sample;
-    }
-struct read_sample<D> : std::type_identity<typename D::sample> {};
-template <class D>
-    requires requires {
-        typename D::sample;
-        typename read_signature<decltype(&D::read)>::type;
-    }
-struct read_sample<D> : std::type_identity<typename D::sample> {};
 
 template <class D>
 concept has_size = requires(D& dataset) {
