@@ -118,6 +118,29 @@ struct witness_result {
     std::uint64_t main_entered = 0;
 };
 
+/// Both sides have to run at the same time for a missing fence to show, so each gets a processor of
+/// its own while it lives.
+class on_own_processor {
+  public:
+    explicit on_own_processor(int wanted) {
+        ::sched_getaffinity(0, sizeof before_, &before_);
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        for (int cpu = 0, found = 0; cpu < CPU_SETSIZE; ++cpu) {
+            if (CPU_ISSET(cpu, &before_) && found++ == wanted)
+                CPU_SET(cpu, &one);
+        }
+        if (CPU_COUNT(&one) == 1)
+            ::sched_setaffinity(0, sizeof one, &one);
+    }
+    ~on_own_processor() { ::sched_setaffinity(0, sizeof before_, &before_); }
+    on_own_processor(const on_own_processor&) = delete;
+    on_own_processor& operator=(const on_own_processor&) = delete;
+
+  private:
+    cpu_set_t before_;
+};
+
 template <class Fence>
 witness_result hammer_from_two_processes(std::chrono::milliseconds limit, bool until_seen) {
     void* const memory = ::mmap(nullptr, sizeof(witness_words), PROT_READ | PROT_WRITE,
@@ -126,11 +149,13 @@ witness_result hammer_from_two_processes(std::chrono::milliseconds limit, bool u
     auto* const words = new (memory) witness_words;
     const pid_t child = ::fork();
     if (child == 0) {
-        ::alarm(60);  // should the parent be gone
+        ::alarm(120);  // should the parent be gone
+        const on_own_processor own(1);
         hammer_as_worker<Fence>(*words);
         ::_exit(0);
     }
     REQUIRE(child > 0);
+    const on_own_processor own(0);
     witness_result result;
     result.main_entered = hammer_as_main<Fence>(*words, ~std::uint64_t{0}, limit, until_seen);
     ::waitpid(child, nullptr, 0);
@@ -253,6 +278,6 @@ TEST_CASE("without its fences the gate lets both in", "[ipc]") {
         return;
     }
     // The control of the test above: it ends as soon as it has bitten.
-    const auto result = hammer_from_two_processes<no_fence>(std::chrono::seconds(25), true);
+    const auto result = hammer_from_two_processes<no_fence>(std::chrono::seconds(60), true);
     CHECK(result.both_were_in > 0);
 }
