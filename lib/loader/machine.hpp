@@ -84,7 +84,7 @@ class engine::machine {
     task_message write_task(std::uint32_t slot, std::uint64_t sequence);
     void load_here(std::uint64_t sequence, const task_message& task);
 
-    // Collecting.
+    // Collecting (machine_collect.cpp).
     void collect_results();
     void accept(int worker, const result_message& result);
     void settle(ledger_entry& entry, const result_message& result);

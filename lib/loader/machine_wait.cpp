@@ -97,7 +97,7 @@ int engine::machine::awaited_worker() {
 }
 
 std::optional<loader_clock::time_point> engine::machine::next_deadline() {
-    std::optional<loader_clock::time_point> best = group_->settle_deaths(loader_clock::now());
+    std::optional<loader_clock::time_point> best = group_->next_settlement();
     if (has_workers() && options_.timeout.count() > 0) {
         keep_earlier(best, *wait_started_ + options_.timeout);
     }

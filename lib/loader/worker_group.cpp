@@ -74,10 +74,12 @@ void worker_group::end() noexcept {
 }
 
 void worker_group::start_missing() {
-    for (int worker = 0; worker < count(); ++worker) {
-        const auto now = workers_[to_size(worker)].now;
-        if (now == worker_view::state::absent || now == worker_view::state::dead)
-            start(worker);
+    for (int number = 0; number < count(); ++number) {
+        const worker_view& worker = workers_[to_size(number)];
+        // Not before it is buried: its tasks would be forgotten.
+        if (worker.now == worker_view::state::absent ||
+            (worker.now == worker_view::state::dead && worker.buried))
+            start(number);
     }
 }
 
@@ -102,6 +104,7 @@ void worker_group::start(int number) {
     worker.pid = 0;
     worker.pidfd.reset();
     worker.code = worker.status = 0;
+    worker.end_text.clear();
     worker.now = worker_view::state::starting;
     worker.since = loader_clock::now();
 }
@@ -319,6 +322,7 @@ void worker_group::apply(server_event event) {
     if (event.what == kind::exited) {
         worker.code = event.code;
         worker.status = event.status;
+        worker.end_text = std::move(event.text);
         // Reaped by the fork server: certainly gone, even if its pidfd was not looked at yet.
         if (worker.now == worker_view::state::running)
             note_death(worker);
@@ -341,19 +345,25 @@ void worker_group::set_deadline(std::optional<loader_clock::time_point> deadline
     timer_armed_ = true;
 }
 
-std::optional<loader_clock::time_point> worker_group::settle_deaths(loader_clock::time_point now) {
-    std::optional<loader_clock::time_point> again;
+void worker_group::settle_deaths(loader_clock::time_point now) {
     for (worker_view& worker : workers_) {
         if (worker.now != worker_view::state::dying)
             continue;
-        const auto limit = worker.since + detail_patience;
-        if (worker.code != 0 || now >= limit) {
+        if (worker.code != 0 || now >= worker.since + detail_patience)
             worker.now = worker_view::state::dead;
-        } else if (!again || limit < *again) {
-            again = limit;
-        }
     }
-    return again;
+}
+
+std::optional<loader_clock::time_point> worker_group::next_settlement() const {
+    std::optional<loader_clock::time_point> earliest;
+    for (const worker_view& worker : workers_) {
+        if (worker.now != worker_view::state::dying)
+            continue;
+        const auto limit = worker.since + detail_patience;
+        if (!earliest || limit < *earliest)
+            earliest = limit;
+    }
+    return earliest;
 }
 
 bool worker_group::bury(int number) {
@@ -384,6 +394,8 @@ std::string worker_group::describe_end(int number) const {
     const worker_view& worker = view(number);
     std::string text =
         "worker " + std::to_string(number) + " (pid " + std::to_string(worker.pid) + ") ";
+    if (!worker.end_text.empty())
+        return text + "could not start: " + worker.end_text;
     switch (worker.code) {
         case CLD_EXITED:
             return text + "exited with status " + std::to_string(worker.status);

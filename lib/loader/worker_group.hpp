@@ -44,6 +44,7 @@ struct worker_view {
     loader_clock::time_point since{};  ///< when `now`, or `stopped`, began
     int code = 0;                      ///< of its end, as waitid gives it; 0: unknown
     int status = 0;
+    std::string end_text{};  ///< why it could not start, when the fork server was told
 };
 
 /// Thread safety: one thread at a time.
@@ -66,7 +67,7 @@ class worker_group {
     const worker_view& view(int worker) const { return workers_[to_size(worker)]; }
     int count() const { return static_cast<int>(workers_.size()); }
 
-    /// Starts every worker that is absent or dead, with new queues.
+    /// Starts every worker that is absent, or dead and buried, with new queues.
     void start_missing();
     /// Asks all to end, waits at most `grace`, then kills; returns when all are gone or after 1 s.
     void stop_all(std::chrono::milliseconds grace) noexcept;
@@ -111,9 +112,10 @@ class worker_group {
     /// Takes note of what woke us, without waiting; true when the deadline timer went off.
     bool take_events();
     void set_deadline(std::optional<loader_clock::time_point> deadline);
-    /// Deaths whose story is complete become `dead`; the earliest time to look again otherwise.
-    std::optional<loader_clock::time_point> settle_deaths(loader_clock::time_point now);
-
+    /// Deaths whose story is complete, or was waited for long enough, become `dead`: to be buried.
+    void settle_deaths(loader_clock::time_point now);
+    /// When to look again at deaths whose story is not complete.
+    std::optional<loader_clock::time_point> next_settlement() const;
     /// A dead worker's place is cleared for a successor; false when that was done before.
     bool bury(int worker);
     /// This process was stopped itself: whatever was measured meanwhile does not count.

@@ -39,6 +39,14 @@ std::chrono::seconds duration() {
     return std::chrono::seconds(text != nullptr ? std::atol(text) : 20);
 }
 
+/// STOKER_SOAK_SEED, to repeat a run; otherwise another one each time.
+std::uint64_t first_seed_of_run() {
+    const char* text = std::getenv("STOKER_SOAK_SEED");
+    if (text != nullptr)
+        return std::strtoull(text, nullptr, 10);
+    return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
 struct history {
     stoker::random dice;
     int delivered = 0;
@@ -103,8 +111,7 @@ struct history {
 }  // namespace
 
 TEST_CASE("random histories neither hang nor leave anything", "[soak]") {
-    const std::uint64_t first_seed =
-        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+    const std::uint64_t first_seed = first_seed_of_run();
     const auto end = std::chrono::steady_clock::now() + duration();
     history{.dice = stoker::random(1)}.run();
     const std::size_t descriptors = open_descriptor_count();
