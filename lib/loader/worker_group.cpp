@@ -140,6 +140,7 @@ void worker_group::stop_all(std::chrono::milliseconds grace) noexcept {
             if (worker.now == worker_view::state::running ||
                 worker.now == worker_view::state::starting) {
                 worker.tasks.try_send(stop);  // withdrawn or full: it is killed below
+                worker.tasks.ring_napping();
             }
         }
         while (anyone_left()) {
