@@ -2,9 +2,12 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
-#include <map>
+#include <fstream>
 #include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <range/v3/view/chunk.hpp>
@@ -13,10 +16,98 @@
 
 #include "loader/loader_datasets.hpp"
 #include "support/catch.hpp"
+#include "support/leaks.hpp"
 
 using namespace stoker;
 using namespace stoker::test_loader;
+using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
+using test_support::holds_within;
+
+namespace {
+
+/// A signal every millisecond, which interrupts system calls, while it lives.
+class signal_storm {
+  public:
+    signal_storm() {
+        struct sigaction nothing {};
+        nothing.sa_handler = [](int) {};  // without SA_RESTART
+        ::sigaction(SIGALRM, &nothing, &before_);
+        const itimerval every_millisecond{{0, 1000}, {0, 1000}};
+        ::setitimer(ITIMER_REAL, &every_millisecond, nullptr);
+    }
+    ~signal_storm() {
+        const itimerval never{};
+        ::setitimer(ITIMER_REAL, &never, nullptr);
+        ::sigaction(SIGALRM, &before_, nullptr);
+    }
+    signal_storm(const signal_storm&) = delete;
+    signal_storm& operator=(const signal_storm&) = delete;
+
+  private:
+    struct sigaction before_ {};
+};
+
+/// How often a process has gone to sleep or was put aside, in all.
+std::uint64_t switches(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/status");
+    std::uint64_t sum = 0;
+    for (std::string word; file >> word;) {
+        std::uint64_t count = 0;
+        if (word.ends_with("voluntary_ctxt_switches:") && file >> count)
+            sum += count;
+    }
+    return sum;
+}
+
+/// Whether none of them has run for a fifth of a second.
+bool all_sleep(const std::vector<pid_t>& processes) {
+    std::vector<std::uint64_t> before, after;
+    for (const pid_t process : processes)
+        before.push_back(switches(process));
+    std::this_thread::sleep_for(200ms);
+    for (const pid_t process : processes)
+        after.push_back(switches(process));
+    return before == after && std::find(before.begin(), before.end(), 0U) == before.end();
+}
+
+struct image {
+    tensor<std::uint8_t, dynamic, dynamic, dynamic> pixels;
+};
+/// 32 images, [3, 20, 16] each, but for the one at 21.
+struct images {
+    std::size_t odd_channels = 3;
+    std::size_t odd_width = 16;
+    std::size_t size() const { return 32; }
+    image get(stoker::index i) const {
+        return {i == 21
+                    ? tensor<std::uint8_t, dynamic, dynamic, dynamic>(odd_channels, 20, odd_width)
+                    : tensor<std::uint8_t, dynamic, dynamic, dynamic>(3, 20, 16)};
+    }
+};
+
+struct word_list {
+    tensor<std::int32_t, dynamic> words;
+};
+/// List i has i + 1 words.
+struct word_lists {
+    std::size_t size() const { return 2; }
+    word_list get(stoker::index i) const { return {tensor<std::int32_t, dynamic>(i + 1)}; }
+};
+
+/// The text of the mismatch that the next batch must be.
+template <class Loader>
+std::string mismatch(Loader& loader) {
+    try {
+        loader.next_blocking();
+    } catch (const error& e) {
+        CHECK(e.code() == errc::shape_mismatch);
+        return e.text();
+    }
+    return "no error";
+}
+
+}  // namespace
 
 TEST_CASE("values and order equal the dataset's for any number of workers", "[loader]") {
     for (const int workers : {0, 1, 3, 4}) {
@@ -73,8 +164,48 @@ TEST_CASE("an empty dataset gives epochs without batches and does not hang", "[l
 }
 
 TEST_CASE("drop_last with a batch larger than the dataset is refused", "[loader][B070]") {
-    CHECK_THROWS_WITH((loader{numbers{5}, {.batch_size = 8, .drop_last = true}}),
-                      ContainsSubstring("drop_last leaves no batch"));
+    for (const int workers : {0, 2}) {
+        CHECK_THROWS_WITH(
+            (loader{numbers{5}, {.batch_size = 8, .num_workers = workers, .drop_last = true}}),
+            ContainsSubstring("drop_last leaves no batch") &&
+                ContainsSubstring("batch_size is 8") && ContainsSubstring("dataset size 5"));
+    }
+}
+
+TEST_CASE("a loader refuses bad mixes when it is made, and runs with all others",
+          "[loader][B075]") {
+    int refused = 0;
+    const auto try_one = [&refused](const loader_options& options) {
+        const bool bad = options.num_workers < 0 || options.prefetch_factor < 1 ||
+                         options.timeout.count() < 0 || options.batch_size < 1;
+        CAPTURE(options.num_workers, options.prefetch_factor, options.timeout.count(),
+                options.persistent_workers, options.batch_size);
+        if (bad) {
+            CHECK_THROWS_WITH((loader{numbers{3}, options}),
+                              ContainsSubstring("an option cannot work"));
+            ++refused;
+            return;
+        }
+        loader loader{numbers{3}, options};
+        CHECK(flatten(read_epoch(loader)) == count_to(3));
+        CHECK(flatten(read_epoch(loader)) == count_to(3));
+    };
+    for (const int workers : {-1, 0, 1}) {
+        for (const int prefetch : {loader_options{}.prefetch_factor, 0, 1}) {
+            for (const int seconds : {-1, 0, 1}) {
+                for (const bool persistent : {true, false}) {
+                    for (const int batch : {-1, 0, 1}) {
+                        try_one({.batch_size = batch,
+                                 .num_workers = workers,
+                                 .timeout = std::chrono::seconds(60 * seconds),
+                                 .prefetch_factor = prefetch,
+                                 .persistent_workers = persistent});
+                    }
+                }
+            }
+        }
+    }
+    CHECK(refused == 162 - 16);
 }
 
 TEST_CASE("shuffle delivers each sample once, differently each epoch, the same for any workers",
@@ -125,22 +256,44 @@ TEST_CASE("a sample's random numbers follow from seed, epoch and position alone"
 
 TEST_CASE("more workers than batches cost nothing and end, under a storm of signals",
           "[loader][B011]") {
-    struct sigaction count {};
-    count.sa_handler = [](int) {};  // without SA_RESTART: system calls are interrupted
-    struct sigaction before {};
-    ::sigaction(SIGALRM, &count, &before);
-    const itimerval every_millisecond{{0, 1000}, {0, 1000}}, never{};
-    ::setitimer(ITIMER_REAL, &every_millisecond, nullptr);
+    const signal_storm storm;
     for (int round = 0; round < 10; ++round) {
         loader loader{numbers{10}, {.batch_size = 2, .num_workers = 12, .drop_last = true}};
         for (auto& batch : loader) {
             CHECK(batch.size() == 2);
             break;
         }
-        CHECK(read_epoch(loader).size() == 4);
+        if (round == 0) {
+            CHECK(holds_within(10s, [&] { return loader.worker_processes().size() == 12; }));
+            CHECK(holds_within(20s, [&] { return all_sleep(loader.worker_processes()); }));
+        }
+        if (round % 2 == 1)
+            CHECK(read_epoch(loader).size() == 4);
     }
-    ::setitimer(ITIMER_REAL, &never, nullptr);
-    ::sigaction(SIGALRM, &before, nullptr);
+    CHECK(holds_within(5s, [] { return test_support::descendants().empty(); }));
+}
+
+TEST_CASE("shapes that differ are told in the same words with and without workers",
+          "[loader][B072][B074]") {
+    std::vector<std::vector<std::string>> texts;
+    for (const int workers : {0, 2}) {
+        const loader_options options{.batch_size = 16, .num_workers = workers};
+        loader narrow{images{3, 15}, options};
+        loader grey{images{1, 16}, options};
+        loader lists{word_lists{}, {.batch_size = 2, .num_workers = workers}};
+        CHECK(narrow.next_blocking().size() == 16);
+        CHECK(grey.next_blocking().size() == 16);
+        texts.push_back({mismatch(narrow), mismatch(grey), mismatch(lists)});
+        CHECK_FALSE(narrow.next_blocking());
+    }
+    CHECK(texts[0] == texts[1]);
+    CHECK(texts[0] ==
+          std::vector<std::string>{
+              "field 'pixels' of sample 21 has shape [3, 20, 15], that of sample 16, in the same "
+              "batch, [3, 20, 16]",
+              "field 'pixels' of sample 21 has shape [1, 20, 16], that of sample 16, in the same "
+              "batch, [3, 20, 16]",
+              "field 'words' of sample 1 has shape [2], that of sample 0, in the same batch, [1]"});
 }
 
 TEST_CASE("ranges are samplers and batch samplers", "[loader]") {
