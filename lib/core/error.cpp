@@ -33,7 +33,7 @@ constexpr std::array wordings{
             "look at that sample, or handle the exception in the dataset's get(); the next call "
             "goes on with the following batch"},
     wording{errc::shape_mismatch, "samples of one batch differ in shape",
-            "make the shapes equal in the dataset, or use a member type that pads or is ragged"},
+            "make the shapes equal in the dataset: crop, pad or resize there"},
     wording{errc::collate_failed, "the samples could not be made one batch",
             "check the collate function against samples like these; the next call goes on with "
             "the following batch"},
@@ -44,11 +44,12 @@ constexpr std::array wordings{
             "look for a crash or an exit in the dataset's code, and in dmesg for the system's "
             "out-of-memory killer; num_workers = 0 runs the same code under a debugger"},
     wording{errc::worker_stopped, "a worker process was stopped",
-            "let it go on (kill -CONT with its pid), or detach the debugger that holds it"},
+            "find out what stopped it: a debugger, kill -STOP, a frozen cgroup; the next epoch has "
+            "another one"},
     wording{errc::timed_out, "a batch did not come in time",
             "find out what the dataset waits for, raise timeout, or set it to 0 for no limit"},
     wording{errc::no_free_slot, "every batch slot is in use",
-            "let go of batches before asking for more, clone() those that are kept, or raise "
+            "let go of batches before asking for more, copy out what is kept, or raise "
             "prefetch_factor"},
     wording{errc::batch_too_large, "a batch does not fit into its slot",
             "lower batch_size, or raise memory_limit_bytes"},

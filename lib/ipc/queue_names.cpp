@@ -146,6 +146,10 @@ std::string_view shared_memory_remedy(int error_number) noexcept {
         case ENOSPC:
             return "make /dev/shm larger (docker run --shm-size=64m) or remove what fills it: each "
                    "worker needs some 20 KiB there for its queues; batches do not lie there";
+        case EMFILE:
+        case ENFILE:
+            return "raise the limit of open files (ulimit -n), or close some: each worker needs "
+                   "about four descriptors here";
         case EEXIST:
             return "remove the file if no process uses it";
         default:

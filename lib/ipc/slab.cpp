@@ -107,7 +107,8 @@ void fit_extents(slot_geometry& geometry, std::uint64_t wanted_data) {
 }  // namespace
 
 slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
-                         std::uint64_t index_capacity, std::uint64_t memory_limit_bytes) {
+                         std::uint64_t index_capacity, std::uint64_t memory_limit_bytes,
+                         bool full_batches) {
     slot_geometry geometry;
     geometry.slot_count = std::max<std::uint64_t>(slot_count, 1);
     geometry.column_count = columns.columns.size();
@@ -115,7 +116,7 @@ slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
     const std::uint64_t head =
         geometry.indices_offset() + saturating_product(index_capacity, sizeof(index));
     geometry.data_offset = align_up(head, column_alignment);
-    if (!columns.fixed()) {
+    if (!columns.fixed() || !full_batches) {
         const std::uint64_t share = memory_limit_bytes / geometry.slot_count;
         fit_extents(geometry, memory_limit_bytes == 0 ? default_data_limit : share);
         return geometry;

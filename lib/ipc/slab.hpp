@@ -46,8 +46,11 @@ inline constexpr std::uint64_t default_data_limit = std::uint64_t{1} << 30;
 /// by slot_count, or `default_data_limit`. Extents are virtual and cost nothing until used; they
 /// shrink to fit RLIMIT_AS and RLIMIT_FSIZE where needs allow it. Throws error{memory_limit} naming
 /// the option or the ulimit, with needed and limit.
+/// With `full_batches` a full batch has `index_capacity` samples; without, nothing is known about
+/// their number, and memory comes as it is needed.
 slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
-                         std::uint64_t index_capacity, std::uint64_t memory_limit_bytes);
+                         std::uint64_t index_capacity, std::uint64_t memory_limit_bytes,
+                         bool full_batches = true);
 
 /// A mapping of the slab in this process. Moved from: empty.
 ///

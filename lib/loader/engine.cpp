@@ -79,7 +79,7 @@ struct engine::next_operation {
     step now = step::start;
 
     template <class Self>
-    void operator()(Self& self, boost::system::error_code = {}) {
+    void operator()(Self& self, boost::system::error_code failure = {}) {
         machine& parts = *owner->machine_;
         if (now == step::start) {
             self.reset_cancellation_state(asio::enable_total_cancellation());
@@ -102,6 +102,10 @@ struct engine::next_operation {
         if (self.cancelled() != asio::cancellation_type::none) {
             finish(self, std::make_exception_ptr(
                              boost::system::system_error(asio::error::operation_aborted)));
+            return;
+        }
+        if (failure) {
+            finish(self, std::make_exception_ptr(boost::system::system_error(failure)));
             return;
         }
         look(self, parts);
@@ -178,16 +182,22 @@ lease engine::next_blocking() {
 outcome engine::try_next(lease& batch) {
     if (machine_->pending)
         throw error(errc::busy, "a next() is pending on this loader");
-    const outcome first = machine_->poll(batch);
-    if (first != outcome::pending)
-        return first;
-    machine_->glance();
-    return machine_->poll(batch);
+    outcome result = machine_->poll(batch);
+    if (result == outcome::pending) {
+        machine_->begin_wait();
+        machine_->glance();
+        result = machine_->poll(batch);
+    }
+    if (result != outcome::pending)
+        machine_->end_wait();
+    return result;
 }
 
 bool engine::ready() {
     if (machine_->ready())
         return true;
+    if (!machine_->pending)
+        machine_->begin_wait();
     machine_->glance();
     return machine_->ready();
 }
@@ -210,7 +220,7 @@ const loader_options& engine::options() const {
 memory_use engine::memory() const {
     return machine_->memory();
 }
-std::vector<pid_t> engine::worker_processes() const {
+std::vector<pid_t> engine::worker_processes() {
     return machine_->worker_processes();
 }
 pid_t engine::fork_server_process() const {

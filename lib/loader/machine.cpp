@@ -31,8 +31,10 @@ namespace {
 
 /// Batches the user may hold while the workers have all they may have: one in use, one being taken.
 constexpr std::uint64_t user_slots = 2;
-/// For batch samplers that cannot say how large their batches are.
-constexpr std::uint64_t fallback_index_capacity = 4096;
+/// For batch samplers that cannot say how large their batches are: virtual, touched as needed.
+constexpr std::uint64_t fallback_index_capacity = 1 << 16;
+/// Out of order, most batches by which a slow one may be overtaken.
+constexpr std::uint64_t least_reordering = 1024;
 
 /// num_workers = 0: nobody watches.
 class no_monitor final : public fetch_monitor {
@@ -55,7 +57,10 @@ engine::machine::machine(engine_parts parts)
     make_slots();
     const auto prefetch = static_cast<std::uint32_t>(options_.prefetch_factor);
     window_ = has_workers() ? static_cast<std::uint64_t>(options_.num_workers) * prefetch : 1;
-    ledger_ = std::make_unique<ledger>(static_cast<std::size_t>(window_ * 2 + 4));
+    // In order the ledger holds the window and borders; out of order also what was delivered from
+    // behind a slow batch, which stays until that one leaves.
+    ledger_room_ = options_.in_order ? window_ * 2 + 2 : std::max(least_reordering, window_ * 4);
+    ledger_ = std::make_unique<ledger>(static_cast<std::size_t>(ledger_room_ + 2));
     // A worker may owe more than prefetch_factor when others are busy with a slow sample; all of
     // them together never owe more than the window, and stale tasks come on top.
     group_ = std::make_unique<worker_group>(
@@ -103,16 +108,17 @@ void engine::machine::make_slots() {
     const std::uint64_t workers = static_cast<std::uint64_t>(options_.num_workers);
     const std::uint64_t slots =
         workers * static_cast<std::uint64_t>(options_.prefetch_factor) + user_slots;
-    const std::uint64_t capacity = order_->largest_batch().value_or(fallback_index_capacity);
+    const std::optional<std::uint64_t> largest = order_->largest_batch();
+    const std::uint64_t capacity = largest.value_or(fallback_index_capacity);
     const slot_geometry geometry =
-        plan_slots(slots, columns_, capacity, options_.memory_limit_bytes);
+        plan_slots(slots, columns_, capacity, options_.memory_limit_bytes, largest.has_value());
     if (geometry.known_bytes > 0)
         check_memory_headroom(slots * (geometry.data_offset + geometry.known_bytes),
                               "the loader's slots");
     pool_ = std::make_shared<slot_pool>(slab::create(geometry), doorbell::create(),
                                         options_.num_workers);
     loans_.resize(geometry.slot_count);
-    lookahead_.reserve(capacity);
+    lookahead_.reserve(largest.value_or(0));
 }
 
 bool engine::machine::finished() const {
@@ -120,9 +126,9 @@ bool engine::machine::finished() const {
 }
 
 std::uint64_t engine::machine::last_epoch_allowed() const {
+    if (options_.epochs == endless)  // no borders at which workers could be changed
+        return std::numeric_limits<std::uint64_t>::max();
     if (options_.persistent_workers || !has_workers()) {
-        if (options_.epochs == endless)
-            return std::numeric_limits<std::uint64_t>::max();
         if (options_.epochs > 0)
             return static_cast<std::uint64_t>(options_.epochs) - 1;
     }
@@ -134,11 +140,13 @@ void engine::machine::demand_epoch() {
     demanded_epoch_ = std::max(demanded_epoch_, delivering_epoch_);
     if (!workers_missing_)
         return;
-    workers_missing_ = false;
     group_->start_missing();
+    workers_missing_ = false;
 }
 
 void engine::machine::pump() {
+    if (fault_)
+        return;  // the epoch is over but for what is ready
     for (;;) {
         if (!source_active_) {
             if (next_epoch_to_issue_ > last_epoch_allowed() || !room_in_ledger())
@@ -152,7 +160,7 @@ void engine::machine::pump() {
 
 /// Room for a batch, or a failure, with the border of its epoch behind it.
 bool engine::machine::room_in_ledger() const {
-    return ledger_->tail() - ledger_->head() + 2 <= window_ * 2 + 2;
+    return ledger_->tail() - ledger_->head() + 2 <= ledger_room_;
 }
 
 void engine::machine::begin_epoch() {
@@ -292,21 +300,34 @@ task_message engine::machine::write_task(std::uint32_t slot, std::uint64_t seque
 }
 
 void engine::machine::load_here(std::uint64_t sequence, const task_message& task) {
-    if (!opened_here_) {
-        opened_here_ = true;
-        try {
-            source_->open(0, 0, options_.seed);
-        } catch (...) {
-            fault_ = std::make_exception_ptr(
-                error(describe(std::current_exception(), errc::worker_start_failed)));
-            beyond_repair_ = true;
-        }
-    }
+    open_here();
     no_monitor monitor;
     batch_maker_settings settings{};
     settings.seed = options_.seed;
     loans_[task.slot].lent = false;
-    settle(ledger_->at(sequence), make_batch(*source_, pool_->slots(), task, settings, monitor));
+    ledger_entry& entry = ledger_->at(sequence);
+    try {
+        settle(entry, start_failure_
+                          ? fail_batch(pool_->slots(), task, *start_failure_)
+                          : make_batch(*source_, pool_->slots(), task, settings, monitor));
+    } catch (...) {  // no memory for the words of its failure
+        entry.failure = std::current_exception();
+        entry.now = ledger_entry::state::failed;
+        pool_->put_back(entry.slot);
+    }
+}
+
+/// As in a worker: when the dataset cannot be opened, that is the result of each of its tasks.
+void engine::machine::open_here() {
+    if (opened_here_)
+        return;
+    opened_here_ = true;
+    try {
+        source_->open(0, 0, options_.seed);
+    } catch (...) {
+        start_failure_ = describe(std::current_exception(), errc::worker_start_failed);
+        start_failure_->code = errc::worker_start_failed;
+    }
 }
 
 memory_use engine::machine::memory() const {
@@ -314,7 +335,7 @@ memory_use engine::machine::memory() const {
 }
 
 std::vector<pid_t> engine::machine::worker_processes() {
-    if (!closed_ && !beyond_repair_)
+    if (!pending && !closed_ && !beyond_repair_)
         wake();
     return group_->processes();
 }

@@ -3,6 +3,8 @@
 // batches leave. Passive: it runs only inside the user's calls (`poll`, `wake`, `restart`), never
 // between them, and has no executor of its own.
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include <stoker/core/error.hpp>
 #include <stoker/loader/engine.hpp>
 #include "loader/ledger.hpp"
 #include "loader/slot_pool.hpp"
@@ -37,7 +40,12 @@ class engine::machine {
     /// Takes note of events, deaths and deadlines; their failures come out of the next `poll`.
     void wake();
     /// The wait is over: a new one starts its clocks anew.
-    void end_wait() { wait_started_.reset(); }
+    void end_wait() {
+        wait_started_.reset();
+        pool_->forget_bell();
+    }
+    /// For callers that look instead of waiting: from the first look in vain on, deadlines count.
+    void begin_wait();
     /// For callers that never wait: `wake`, but at most every few milliseconds.
     void glance();
 
@@ -82,6 +90,7 @@ class engine::machine {
     bool look_ahead();
     bool refuse_bad_indices();
     task_message write_task(std::uint32_t slot, std::uint64_t sequence);
+    void open_here();
     void load_here(std::uint64_t sequence, const task_message& task);
 
     // Collecting (machine_collect.cpp).
@@ -99,10 +108,12 @@ class engine::machine {
     void bury(int worker);
     void check_deadlines(loader_clock::time_point now);
     void check_timeout(loader_clock::time_point now);
+    void kill_holders_of_stale_tasks();
     void check_free_slot(loader_clock::time_point now);
     bool starved_of_slots();
     int awaited_worker();
     std::optional<loader_clock::time_point> next_deadline();
+    std::optional<index> sample_in_hand(int worker) const;
     std::string describe_worker(int worker) const;
 
     loader_options options_;
@@ -115,7 +126,8 @@ class engine::machine {
     std::unique_ptr<worker_group> group_;
     std::vector<loan> loans_;  // by slot
     std::unique_ptr<ledger> ledger_;
-    std::uint64_t window_ = 1;  ///< most batches issued and not delivered
+    std::uint64_t ledger_room_ = 2;  ///< entries it may hold
+    std::uint64_t window_ = 1;       ///< most batches issued and not delivered
     std::uint64_t outstanding_ = 0;
     std::uint64_t parked_ = 0;  ///< of these, ready
     std::uint64_t generation_ = 1;
@@ -135,8 +147,10 @@ class engine::machine {
     std::uint64_t delivered_ = 0;
 
     bool opened_here_ = false;
+    std::optional<error_details> start_failure_{};  ///< num_workers = 0: open() threw
     bool workers_missing_ = false;
     bool closed_ = false;
+    const pid_t owner_ = ::getpid();
     bool beyond_repair_ = false;      ///< `fault_` is for good
     std::exception_ptr fault_{};      ///< ends the epoch when nothing is deliverable
     std::exception_ptr complaint_{};  ///< thrown once, ends nothing

@@ -1,6 +1,8 @@
 // Results come back: checked against main's own books (`loans_`), entered in the ledger, delivered
 // in order. Epochs end, are abandoned and begin again here.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -75,9 +77,15 @@ bool engine::machine::read_records(slot_record& record, std::uint64_t data_bytes
         return false;
     for (std::size_t i = 0; i < record.records.size(); ++i) {
         const column_record& column = record.records[i];
-        if (column.rank == 0 || column.rank > max_rank || column.offset > data_bytes ||
-            column.bytes > data_bytes - column.offset) {
+        const std::vector<std::uint64_t>& sample = columns_.columns[i].extents;
+        if (column.rank != sample.size() + 1 || column.rank > max_rank ||
+            column.extents[0] != record.indices.size() || column.offset % column_alignment != 0 ||
+            column.offset > data_bytes || column.bytes > data_bytes - column.offset) {
             return false;
+        }
+        for (std::size_t axis = 0; axis < sample.size(); ++axis) {
+            if (sample[axis] != unknown_extent && sample[axis] != column.extents[axis + 1])
+                return false;
         }
         std::uint64_t elements = 1;
         for (std::uint64_t axis = 0; axis < column.rank; ++axis) {
@@ -124,6 +132,10 @@ bool engine::machine::ready() {
         return true;
     if (ledger_->deliverable(options_.in_order))
         return true;
+    if (pending)
+        return false;  // its results are not ours to collect
+    demand_epoch();
+    pump();
     collect_results();
     return fault_ || ledger_->deliverable(options_.in_order).has_value();
 }
@@ -163,8 +175,11 @@ void engine::machine::end_epoch() {
         return;
     if (!options_.persistent_workers) {
         group_->stop_all(std::chrono::milliseconds(100));
-        for (std::uint32_t slot = 0; slot < loans_.size(); ++slot)
-            reclaim(slot);
+        for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
+            // A worker that does not end keeps its slots until it is buried.
+            if (loans_[slot].lent && group_->is_gone(loans_[slot].worker))
+                reclaim(slot);
+        }
         workers_missing_ = true;
     }
     if (options_.epochs == 0 || finished())
@@ -234,6 +249,10 @@ void engine::machine::close() noexcept {
     if (closed_ || !group_)
         return;
     closed_ = true;
+    if (::getpid() != owner_) {  // a fork of the host: workers and wait set are its parent's
+        (void)group_.release();
+        return;
+    }
     group_->words().generation.store(++generation_, std::memory_order_seq_cst);
     group_->end();
     pool_->bell().ring();

@@ -79,12 +79,19 @@ bool engine::machine::spin(lease& batch) {
     return false;
 }
 
-void engine::machine::arm() {
+void engine::machine::begin_wait() {
     if (!wait_started_)
         wait_started_ = loader_clock::now();
+}
+
+void engine::machine::arm() {
+    begin_wait();
     group_->want_bells(awaited_worker());
     pool_->want_bell();
     deadline_ = next_deadline();
+    // One that has passed was judged, and did not end the wait: look again in a while.
+    if (deadline_)
+        deadline_ = std::max(*deadline_, loader_clock::now() + glance_interval);
     group_->set_deadline(deadline_);
 }
 
@@ -120,8 +127,9 @@ void engine::machine::wake() {
     try {
         timer_fired = group_->take_events();
     } catch (const error& failure) {
-        fault_ = std::current_exception();
-        beyond_repair_ = failure.code() == errc::fork_server_died;
+        if (!beyond_repair_)
+            fault_ = std::current_exception();
+        beyond_repair_ = beyond_repair_ || failure.code() == errc::fork_server_died;
     }
     const auto now = loader_clock::now();
     collect_results();
@@ -135,8 +143,11 @@ void engine::machine::wake() {
 }
 
 void engine::machine::glance() {
+    // A pending operation waits for these very events: taking them would leave it asleep.
+    if (pending || closed_ || beyond_repair_)
+        return;
     const auto now = loader_clock::now();
-    if (now - last_glance_ < glance_interval || closed_ || beyond_repair_)
+    if (now - last_glance_ < glance_interval)
         return;
     last_glance_ = now;
     wake();
@@ -175,11 +186,21 @@ void engine::machine::bury(int worker) {
                        "; the epoch ends here, the next one starts with fresh workers";
         details.worker = worker;
         details.pid = group_->view(worker).pid;
+        details.sample = sample_in_hand(worker);
         fault_ = std::make_exception_ptr(error(std::move(details)));
     }
     blame.clear();
     if (!lost_something)
         demand_epoch();  // replaced at once, nobody needs to know
+}
+
+/// The breadcrumb: the sample that the worker is, or was, making.
+std::optional<index> engine::machine::sample_in_hand(int worker) const {
+    const worker_words& words = group_->words_of(worker);
+    if (words.phase.load(std::memory_order_relaxed) !=
+        static_cast<std::uint32_t>(worker_phase::fetching))
+        return std::nullopt;
+    return words.sample.load(std::memory_order_relaxed);
 }
 
 std::string engine::machine::describe_worker(int worker) const {
@@ -189,9 +210,8 @@ std::string engine::machine::describe_worker(int worker) const {
     std::string text = "worker " + std::to_string(worker) + " (pid " +
                        std::to_string(group_->view(worker).pid) + ") is " +
                        (phase < 4 ? phases[phase] : "in an unknown phase");
-    if (static_cast<worker_phase>(phase) == worker_phase::fetching) {
-        text += " sample " + std::to_string(words.sample.load(std::memory_order_relaxed));
-    }
+    if (const auto sample = sample_in_hand(worker))
+        text += " sample " + std::to_string(*sample);
     return text;
 }
 
@@ -230,23 +250,30 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     if (!has_workers() || ledger_->deliverable(options_.in_order))
         return;
     const auto sequence = ledger_->oldest_waiting();
-    if (!sequence)
+    if (!sequence) {
+        kill_holders_of_stale_tasks();
         return;
+    }
     const int worker = ledger_->at(*sequence).worker;
-    const worker_words& words = group_->words_of(worker);
     error_details details{};
     details.code = errc::timed_out;
     details.worker = worker;
     details.pid = group_->view(worker).pid;
-    const bool fetching = words.phase.load(std::memory_order_relaxed) ==
-                          static_cast<std::uint32_t>(worker_phase::fetching);
-    if (fetching)
-        details.sample = words.sample.load(std::memory_order_relaxed);
+    details.sample = sample_in_hand(worker);
     details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
                    seconds(now - *wait_started_) + "): " + describe_worker(worker) +
                    "; it is killed and the epoch ends";
     fault_ = std::make_exception_ptr(error(std::move(details)));
     group_->kill(worker);
+}
+
+/// Nothing of this epoch is on its way, since all slots lie at workers that are stuck in an epoch
+/// long given up. Nobody misses what they do: they are replaced without a word.
+void engine::machine::kill_holders_of_stale_tasks() {
+    for (const loan& held : loans_) {
+        if (held.lent && !held.live && !group_->view(held.worker).broken)
+            group_->kill(held.worker);
+    }
 }
 
 /// The user holds every slot and nothing is on its way: only a release can help.

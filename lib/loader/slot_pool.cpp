@@ -56,7 +56,8 @@ void slot_pool::put_back(std::uint32_t slot) {
 }
 
 void slot_pool::collect_released() {
-    if (released_.load(std::memory_order_relaxed) == none)
+    // Not relaxed: after `want_bell` this load must not be older than that store.
+    if (released_.load(std::memory_order_seq_cst) == none)
         return;
     std::uint32_t slot = released_.exchange(none, std::memory_order_acquire);
     while (slot != none) {

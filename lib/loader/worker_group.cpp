@@ -86,18 +86,27 @@ void worker_group::start_missing() {
 void worker_group::start(int number) {
     worker_view& worker = workers_[to_size(number)];
     const std::size_t capacity = limits_.tasks_a_worker + queue_reserve;
-    worker.tasks = main_sender();  // leave the old queues before the words are reset
+    worker.now = worker_view::state::absent;  // what it stays should anything below throw
+    worker.tasks = main_sender();             // leave the old queues before the words are reset
     worker.results = main_receiver();
     worker.bell.clear();
     control_.reset_worker(number);
     const queue_names names = make_queue_names();
     link_.announce(number, names);
-    create_queue(names.tasks, capacity, sizeof(task_message));
-    create_queue(names.results, capacity, sizeof(result_message));
-    worker_words& words = control_.worker(number);
-    worker.tasks = main_sender(names.tasks, words, worker.bell);
-    worker.results = main_receiver(names.results, words, worker.bell);
-    link_.spawn(number, names, worker.bell.number());
+    try {
+        create_queue(names.tasks, capacity, sizeof(task_message));
+        create_queue(names.results, capacity, sizeof(result_message));
+        worker_words& words = control_.worker(number);
+        worker.tasks = main_sender(names.tasks, words, worker.bell);
+        worker.results = main_receiver(names.results, words, worker.bell);
+        link_.spawn(number, names, worker.bell.number());
+    } catch (...) {
+        unlink_queue(names.tasks);
+        unlink_queue(names.results);
+        worker.tasks = main_sender();
+        worker.results = main_receiver();
+        throw;
+    }
     worker.backlog.reset(capacity);
     worker.outstanding = 0;
     worker.stopped = worker.broken = worker.buried = false;
@@ -110,7 +119,10 @@ void worker_group::start(int number) {
 }
 
 void worker_group::kill(int number) noexcept {
-    worker_view& worker = workers_[to_size(number)];
+    kill(workers_[to_size(number)]);
+}
+
+void worker_group::kill(worker_view& worker) noexcept {
     worker.broken = true;
     if (!worker.pidfd)
         return;
@@ -156,16 +168,25 @@ void worker_group::stop_all(std::chrono::milliseconds grace) noexcept {
                 continue;
             }
             system::wait_readable(epoll_.get(), static_cast<int>(left.count()), "workers' end");
-            take_events();
+            try {
+                take_events();
+            } catch (const error& failure) {  // a start that failed is one worker less to wait for
+                if (failure.code() == errc::fork_server_died)
+                    break;
+            }
         }
     } catch (...) {  // the fork server kills what is left when the lifeline closes
     }
     for (worker_view& worker : workers_) {
-        if (worker.pidfd)
-            system::epoll_remove(epoll_.get(), worker.pidfd.get());
-        worker.pidfd.reset();
-        worker.now = worker_view::state::absent;
+        if (worker.now == worker_view::state::dying || worker.now == worker_view::state::dead)
+            worker.now = worker_view::state::absent;
+        else if (worker.now != worker_view::state::absent)
+            worker.broken = true;  // still there: its end will be noticed, or its start undone
     }
+}
+
+bool worker_group::is_gone(int worker) const {
+    return workers_[to_size(worker)].now == worker_view::state::absent;
 }
 
 int worker_group::choose() {
@@ -197,7 +218,7 @@ void worker_group::flush(worker_view& worker) {
     while (!worker.backlog.empty()) {
         const attempt sent = worker.tasks.try_send(worker.backlog.front());
         if (sent == attempt::lost)
-            worker.broken = true;
+            kill(worker);
         if (sent != attempt::done)
             return;
         worker.backlog.pop();
@@ -223,8 +244,8 @@ bool worker_group::try_receive(int number, result_message& result) {
     if (!worker.results)
         return false;
     const attempt got = worker.results.try_receive(result);
-    if (got == attempt::lost)
-        worker.broken = true;
+    if (got == attempt::lost && worker.now != worker_view::state::dying)
+        kill(worker);
     return got == attempt::done;
 }
 
@@ -300,6 +321,11 @@ int worker_group::find(pid_t pid) const {
 
 void worker_group::apply(server_event event) {
     using kind = server_event::kind;
+    // It forks one after the other: what it says shows that it is at work for all of them.
+    for (worker_view& worker : workers_) {
+        if (worker.now == worker_view::state::starting)
+            worker.since = loader_clock::now();
+    }
     if (event.what == kind::spawned) {
         worker_view& worker = workers_[to_size(event.worker)];
         worker.pid = event.pid;

@@ -72,6 +72,8 @@ class worker_group {
     /// Asks all to end, waits at most `grace`, then kills; returns when all are gone or after 1 s.
     void stop_all(std::chrono::milliseconds grace) noexcept;
     void kill(int worker) noexcept;
+    /// Nothing of it is left; otherwise its end is still to come.
+    bool is_gone(int worker) const;
     /// Ends workers and fork server, within about a second whatever state they are in. The group
     /// keeps its descriptors, so that a pending wait can still be woken.
     void end() noexcept;
@@ -129,6 +131,7 @@ class worker_group {
   private:
     static std::size_t to_size(int worker) { return static_cast<std::size_t>(worker); }
     void start(int worker);
+    static void kill(worker_view& worker) noexcept;
     void flush(worker_view& worker);
     void take_server_events();
     void apply(server_event event);

@@ -66,8 +66,6 @@ std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
     const slot_geometry& geometry = slots.geometry();
     if (task.slot >= geometry.slot_count || task.index_count > geometry.index_capacity)
         throw error(errc::protocol, "a task names memory that its loader does not have");
-    slots.populate(task.slot, geometry.data_offset + geometry.known_bytes);
-
     fetch_task batch;
     batch.indices = {slots.indices(task.slot), task.index_count};
     batch.seed = settings.seed;

@@ -23,7 +23,7 @@ namespace stoker::detail {
 namespace {
 
 constexpr std::chrono::milliseconds hello_limit{10'000};
-constexpr int request_limit_ms = 2'000;
+constexpr int request_limit_ms = 30'000;
 
 struct fork_here_start {
     server_start server{};

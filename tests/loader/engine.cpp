@@ -276,3 +276,54 @@ TEST_CASE("batches may be released on another thread while the loader waits for 
     releaser.join();
     CHECK(next.number() == 3);
 }
+
+TEST_CASE("looking at a loader beside a pending next() does not put it to sleep", "[loader]") {
+    loader source{slow_numbers{300, [](stoker::index) { return 1; }},
+                  {.batch_size = 1, .num_workers = 2}};
+    asio::io_context io;
+    int read = 0;
+    bool done = false;
+    asio::co_spawn(
+        io,
+        [](auto& from, int& count, bool& over) -> asio::awaitable<void> {
+            while (auto batch = co_await from.next())
+                ++count;
+            over = true;
+        }(source, read, done),
+        rethrow);
+    asio::co_spawn(
+        io,
+        [](auto& from, const bool& over) -> asio::awaitable<void> {
+            asio::steady_timer timer(co_await asio::this_coro::executor);
+            while (!over) {
+                timer.expires_after(std::chrono::microseconds(200));
+                co_await timer.async_wait(asio::use_awaitable);
+                (void)from.ready();
+                (void)from.worker_processes();
+            }
+        }(source, done),
+        rethrow);
+    io.run_for(30s);
+    CHECK(done);
+    CHECK(read == 300);
+}
+
+TEST_CASE("an operation that begins after its loader is gone fails", "[loader]") {
+    asio::io_context io;
+    auto source = std::make_unique<number_loader>(numbers{8}, loader_options{.num_workers = 1});
+    bool failed = false;
+    asio::co_spawn(
+        io,
+        [](std::unique_ptr<number_loader>& from, bool& refused) -> asio::awaitable<void> {
+            auto operation = from->next();
+            from.reset();
+            try {
+                auto batch = co_await std::move(operation);
+            } catch (const error& e) {
+                refused = e.code() == errc::busy;
+            }
+        }(source, failed),
+        rethrow);
+    io.run_for(5s);
+    CHECK(failed);
+}

@@ -366,3 +366,45 @@ TEST_CASE("a loader can be moved, also while it is in an epoch", "[loader]") {
     other = std::move(second);
     CHECK(other.next_blocking().number() == 2);
 }
+
+TEST_CASE("a batch sampler's memory is that of its longest list", "[loader]") {
+    struct wide {
+        tensor<std::uint8_t, 4096> bytes;
+    };
+    struct wides {
+        std::size_t size() const { return 100; }
+        wide get(stoker::index) const { return {}; }
+    };
+    loader few{
+        wides{}, {.num_workers = 2}, batch_sampler{std::vector<std::vector<int>>{{1, 2}, {3}}}};
+    CHECK(few.memory().batch_bytes < 5 * 4096);
+    int lists = 0;
+    for (auto& batch : few)
+        lists += batch ? 1 : 0;
+    CHECK(lists == 2);
+    // Lists that only their epoch can tell: more than anybody expected.
+    loader many{wides{}, {.num_workers = 1}, batch_sampler{[](std::uint64_t) {
+                    return std::vector<std::vector<int>>{std::vector<int>(6000, 7), {1}};
+                }}};
+    CHECK(many.next_blocking().size() == 6000);
+    CHECK(many.next_blocking().size() == 1);
+    loader short_sampler{wides{}, {.batch_size = 1 << 24}, sampler{std::vector<int>{5, 6}}};
+    CHECK(short_sampler.memory().batch_bytes < 5 * 4096);
+    CHECK(short_sampler.next_blocking().size() == 2);
+}
+
+TEST_CASE("a dataset that cannot be opened is never asked, with and without workers", "[loader]") {
+    struct closed {
+        bool opened = false;
+        std::size_t size() const { return 4; }
+        void open() { throw std::runtime_error("no route to host"); }
+        number get(stoker::index) const { throw std::logic_error("get before open"); }
+    };
+    for (const int workers : {0, 2}) {
+        loader source{closed{}, {.batch_size = 2, .num_workers = workers}};
+        for (int batch = 0; batch < 2; ++batch) {
+            CHECK_THROWS_WITH(source.next_blocking(), ContainsSubstring("no route to host"));
+        }
+        CHECK_FALSE(source.next_blocking());
+    }
+}

@@ -109,13 +109,18 @@ TEST_CASE("announced epochs end for good, endless ones never", "[loader]") {
         CHECK(flatten(read_epoch(announced)) == count_to(6));
         for (int i = 0; i < 3; ++i)
             CHECK_FALSE(announced.next_blocking());
-        loader without_end{numbers{3},
-                           {.batch_size = 2, .num_workers = workers, .epochs = endless}};
-        for (std::uint64_t i = 0; i < 50; ++i) {
-            auto batch = without_end.next_blocking();
-            REQUIRE(batch);
-            CHECK(batch.epoch() == i / 2);
-            CHECK(batch.number() == i % 2);
+        for (const bool persistent : {true, false}) {
+            loader without_end{numbers{3},
+                               {.batch_size = 2,
+                                .num_workers = workers,
+                                .persistent_workers = persistent,
+                                .epochs = endless}};
+            for (std::uint64_t i = 0; i < 50; ++i) {
+                auto batch = without_end.next_blocking();
+                REQUIRE(batch);
+                CHECK(batch.epoch() == i / 2);
+                CHECK(batch.number() == i % 2);
+            }
         }
     }
 }
@@ -453,4 +458,37 @@ TEST_CASE("workers never run further ahead than num_workers × prefetch_factor",
     }
     CHECK(ready <= 2 * 3 + 1);  // every slot but the one held
     CHECK(loader.memory().slots == 2 * 3 + 2);
+}
+
+TEST_CASE("ready() becomes true at the border of an epoch and behind it", "[loader]") {
+    for (const int workers : {0, 2}) {
+        loader source{numbers{4}, {.batch_size = 2, .num_workers = workers}};
+        int batches = 0, ends = 0;
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (ends < 3 && std::chrono::steady_clock::now() < limit) {
+            if (!source.ready())
+                continue;
+            auto batch = source.try_next();
+            REQUIRE(batch);
+            *batch ? ++batches : ++ends;
+        }
+        CHECK(batches == 6);
+        CHECK(ends == 3);
+    }
+}
+
+TEST_CASE("out of order a slow sample is overtaken by more than the prefetched ones",
+          "[loader][B032]") {
+    loader source{slow_numbers{200, [](stoker::index i) { return i == 0 ? 1500 : 0; }},
+                  {.batch_size = 1, .num_workers = 3, .prefetch_factor = 2, .in_order = false}};
+    const auto order = flatten(read_epoch(source));
+    REQUIRE(order.size() == 200);
+    CHECK(std::find(order.begin(), order.end(), 0) - order.begin() > 50);
+}
+
+TEST_CASE("a false batch is empty", "[loader]") {
+    const batch<number> none;
+    CHECK_FALSE(none);
+    CHECK(none.size() == 0);
+    CHECK(none.indices().empty());
 }

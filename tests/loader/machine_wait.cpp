@@ -1,15 +1,20 @@
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "loader/loader_datasets.hpp"
 #include "support/catch.hpp"
 #include "support/leaks.hpp"
+#include "support/run_child.hpp"
 
 using namespace stoker;
 using namespace stoker::test_loader;
@@ -65,7 +70,8 @@ TEST_CASE("a worker that dies ends the epoch with an error that names it", "[loa
         loader loader{deadly_numbers{40, 9, how.end}, {.batch_size = 2, .num_workers = 3}};
         const auto start = std::chrono::steady_clock::now();
         const failure seen = read_to_failure(loader);
-        CHECK(std::chrono::steady_clock::now() - start < 5s);
+        // 1 s is promised; the rest is room for a busy test machine.
+        CHECK(std::chrono::steady_clock::now() - start < 3s);
         CHECK(seen.code == errc::worker_died);
         CHECK_THAT(seen.text, ContainsSubstring(how.text));
         CHECK(seen.worker >= 0);
@@ -160,4 +166,91 @@ TEST_CASE("the host sees no child and nothing is left behind", "[loader]") {
     CHECK(test_support::open_descriptor_count() == descriptors);
     CHECK(test_support::shared_memory_entries(::getpid()).empty());
     CHECK(holds_within(2s, [] { return test_support::descendants().empty(); }));
+}
+
+TEST_CASE("a worker stuck in an epoch long given up does not hold the next one up", "[loader]") {
+    loader source{
+        slow_numbers{8, [](stoker::index i) { return i == 0 ? 60000 : 0; }},
+        {.batch_size = 1, .num_workers = 1, .timeout = 300ms, .prefetch_factor = 1},
+        sampler{[](std::uint64_t epoch) { return std::vector<int>(4, epoch < 4 ? 0 : 5); }}};
+    for (std::uint64_t epoch = 0; epoch < 5; ++epoch)
+        source.restart(epoch);
+    const auto start = std::chrono::steady_clock::now();
+    auto batch = source.next_blocking();
+    REQUIRE(batch);
+    CHECK(batch[&number::value](0) == 5);
+    CHECK(std::chrono::steady_clock::now() - start < 10s);
+}
+
+TEST_CASE("who only looks is told of late and of stopped workers too", "[loader]") {
+    loader source{slow_numbers{4, [](stoker::index) { return 60000; }},
+                  {.batch_size = 1, .num_workers = 1, .timeout = 300ms}};
+    std::optional<errc> told;
+    CHECK(holds_within(10s, [&] {
+        try {
+            (void)source.try_next();
+        } catch (const error& e) {
+            told = e.code();
+        }
+        return told.has_value();
+    }));
+    CHECK(told == errc::timed_out);
+}
+
+TEST_CASE("a worker that could not be replaced is tried again", "[loader]") {
+    const auto outcome = test_support::run_child([](std::ostream& out) {
+        loader source{numbers{8}, {.batch_size = 2, .num_workers = 1}};
+        read_epoch(source);
+        const auto processes = source.worker_processes();
+        ::kill(processes.at(0), SIGKILL);
+        rlimit before{};
+        ::getrlimit(RLIMIT_NOFILE, &before);
+        const rlimit none{test_support::open_descriptor_count(), before.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+        try {
+            read_epoch(source);
+            read_epoch(source);
+            out << "no error";
+            return 1;
+        } catch (const error& e) {
+            out << e.what();
+        }
+        ::setrlimit(RLIMIT_NOFILE, &before);
+        for (int tries = 0; tries < 3; ++tries) {
+            try {
+                if (read_epoch(source).size() == 4)
+                    return 0;
+            } catch (const error& e) {
+                out << e.what();
+            }
+        }
+        return 2;
+    });
+    CAPTURE(outcome.text);
+    CHECK(outcome.succeeded());
+}
+
+TEST_CASE("a process that the host forks may leave without disturbing the loader", "[loader]") {
+    const auto outcome = test_support::run_child([](std::ostream& out) {
+        auto source = std::make_unique<loader<numbers>>(
+            numbers{40}, loader_options{.batch_size = 2, .num_workers = 2});
+        auto held = source->next_blocking();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            held = {};
+            source.reset();
+            ::_exit(7);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) {
+            out << "the child did not leave by itself: " << status;
+            return 1;
+        }
+        const auto rest = read_epoch(*source);
+        out << rest.size();
+        return rest.size() == 19 && source->worker_processes().size() == 2 ? 0 : 2;
+    });
+    CAPTURE(outcome.text);
+    CHECK(outcome.succeeded());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,8 @@
 namespace stoker {
 
 /// One batch, or, when it converts to false, the end of an epoch.
+///
+/// A false batch has size 0 and nothing else: its columns, epoch and number must not be asked for.
 ///
 /// Move-only: it leases the memory that a worker wrote, and gives it back when it is destroyed or
 /// assigned to. While it is held its contents never change; a loader has num_workers ×
@@ -67,9 +70,11 @@ class batch {
     auto operator[](std::string_view name) const&& = delete;
 
     /// Samples in this batch.
-    std::size_t size() const noexcept { return record().indices.size(); }
+    std::size_t size() const noexcept { return lease_ ? record().indices.size() : 0; }
     /// The dataset's indices of its samples, in order.
-    std::span<const index> indices() const& noexcept { return record().indices; }
+    std::span<const index> indices() const& noexcept {
+        return lease_ ? std::span<const index>(record().indices) : std::span<const index>();
+    }
     std::span<const index> indices() && = delete;
     /// The epoch it belongs to, from 0.
     std::uint64_t epoch() const noexcept { return record().epoch; }
@@ -81,7 +86,10 @@ class batch {
     std::span<const std::byte> bytes() && = delete;
 
   private:
-    const detail::slot_record& record() const noexcept { return lease_.record(); }
+    const detail::slot_record& record() const noexcept {
+        assert(lease_ && "stoker: a false batch, the end of an epoch, has no columns");
+        return lease_.record();
+    }
     const detail::column_record* records() const noexcept { return record().records.data(); }
     std::byte* data() noexcept { return record().data; }
     const std::byte* constant_data() const noexcept { return record().data; }

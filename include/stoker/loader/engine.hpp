@@ -37,7 +37,6 @@ struct engine_parts {
 enum class outcome {
     batch,    ///< there is one
     end,      ///< the epoch has ended, or all announced epochs have
-    failed,   ///< that batch, or the epoch, failed
     pending,  ///< not yet: wait
 };
 
@@ -66,7 +65,7 @@ class engine : public std::enable_shared_from_this<engine> {
     std::optional<std::uint64_t> length() const;
     const loader_options& options() const;
     memory_use memory() const;
-    std::vector<pid_t> worker_processes() const;
+    std::vector<pid_t> worker_processes();
     pid_t fork_server_process() const;
 
     /// Ends the workers and fails a pending operation; the loader's destructor.

@@ -23,7 +23,21 @@
 #include <stoker/loader/typed_handler.hpp>
 #include <stoker/worker/forked_dataset.hpp>
 
+namespace boost::asio {
+template <typename Allocator>
+class use_future_t;
+}  // namespace boost::asio
+
 namespace stoker {
+
+namespace detail {
+
+template <class Token>
+struct is_bare_future : std::false_type {};
+template <class Allocator>
+struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
+
+}  // namespace detail
 
 /// Loads a dataset batch by batch, in worker processes, ahead of need: the async generator of
 /// batches.
@@ -55,6 +69,9 @@ namespace stoker {
 /// Lifetime: the dataset lives here and is destroyed here, once; workers share its pages. Batches
 /// may outlive the loader. Destroying it ends its workers (about a second at most, whatever they
 /// do) and fails a pending `next()`. Moved from: only destruction and assignment are allowed.
+///
+/// A process that the host forks may destroy its copy of a loader, which leaves the workers alone,
+/// and do nothing else with it.
 ///
 /// Thread safety: one thread or strand at a time, one `next()` at a time. Distinct loaders are
 /// independent. Batches may be released on any thread.
@@ -108,15 +125,20 @@ class loader {
     /// Cancellation (all types): completes with operation_aborted and has taken nothing.
     template <class Token = boost::asio::use_awaitable_t<>>
     auto next(Token&& token = Token()) {
+        static_assert(!detail::is_bare_future<std::decay_t<Token>>::value,
+                      "stoker: a bare use_future completes on hidden threads of Asio's own: write "
+                      "boost::asio::bind_executor(io.get_executor(), boost::asio::use_future)");
         return boost::asio::async_initiate<Token, void(std::exception_ptr, batch_type)>(
-            start_next{engine_.get()}, token);
+            start_next{engine_}, token);
     }
 
-    /// Whether `try_next()` would give something now. No system call when a batch is ready.
+    /// Whether `try_next()` would give something now: a batch, an error, or the end (also after the
+    /// last one). No system call when a batch is ready. Beside a pending `next()` it only looks.
     bool ready() { return engine_->ready(); }
 
     /// The next batch without waiting: nullopt when none is ready, a false batch at the end of an
-    /// epoch. No system call when one is ready. With num_workers = 0 it loads the batch.
+    /// epoch. No system call when one is ready. With num_workers = 0 it loads the batch. Time-outs
+    /// count from the first look in vain. Throws error{busy} while a `next()` is pending.
     std::optional<batch_type> try_next() {
         detail::lease held;
         if (engine_->try_next(held) == detail::outcome::pending)
@@ -124,13 +146,14 @@ class loader {
         return batch_type(std::move(held));
     }
 
-    /// Waits in this thread, without any executor.
+    /// Waits in this thread, without any executor. Throws error{busy} while a `next()` is pending.
     batch_type next_blocking() { return batch_type(engine_->next_blocking()); }
 
     /// Begins the next epoch at once, after a break; does nothing when the current one has not
     /// delivered yet. Stale batches never appear, and nobody waits for them.
     void restart() { engine_->restart(); }
-    /// Begins epoch number `epoch` at once.
+    /// Begins epoch number `epoch` at once. Throws error{busy} while a `next()` is pending, and
+    /// error{invalid_option} when fewer epochs were announced.
     void restart(std::uint64_t epoch) { engine_->restart(epoch); }
 
     class iterator;
@@ -148,14 +171,16 @@ class loader {
     const loader_options& options() const { return engine_->options(); }
     /// What it takes at its fullest, before anything was loaded.
     memory_use memory() const { return engine_->memory(); }
-    /// Process ids of the living workers.
-    std::vector<pid_t> worker_processes() const { return engine_->worker_processes(); }
+    /// Process ids of the workers that the fork server has reported, a moment after they were asked
+    /// for. Takes note of deaths, so it may replace idle workers.
+    std::vector<pid_t> worker_processes() { return engine_->worker_processes(); }
     /// Process id of the fork server; 0 without workers.
     pid_t fork_server_process() const { return engine_->fork_server_process(); }
 
   private:
     struct start_next {
-        detail::engine* machinery;
+        // Shared, since the operation may begin after the loader is gone: it then fails.
+        std::shared_ptr<detail::engine> machinery;
 
         template <class Handler>
         void operator()(Handler&& handler) const {

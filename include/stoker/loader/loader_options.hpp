@@ -36,7 +36,8 @@ struct loader_options {
     /// Key of all randomness: order and the samples' generators.
     std::uint64_t seed = 0;
     /// How many epochs will be read, so that workers run ahead into the next one; 0: not told
-    /// (each epoch begins when asked for); `endless`: one stream of batches without ends.
+    /// (each epoch begins when asked for); `endless`: one stream of batches without ends,
+    /// whose workers are kept whatever persistent_workers says.
     int epochs = 0;
     /// Most bytes of batch memory (slots × batch); 0: no limit of ours. A loader that is known to
     /// need more is refused; a batch that would need more is an error of that batch.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,7 +22,9 @@ namespace stoker {
 /// `Source` is a forward range of such lists, or a callable that takes the epoch number and returns
 /// one. It decides batches alone: the loader's batch_size, shuffle and drop_last must be at their
 /// defaults, as with PyTorch. An empty list cannot be collated: error{invalid_option}, which names
-/// the batch, and the next list follows. All else, lifetime too, is as for `sampler`.
+/// the batch, and the next list follows. Lists of a callable, and of ranges whose lists have no
+/// size, may have up to 65,536 indices; memory for their batches comes as they need it. All else,
+/// lifetime too, is as for `sampler`.
 ///
 /// Thread safety: distinct objects from any threads; one object from one thread at a time.
 template <class Source>
@@ -47,7 +51,8 @@ namespace detail {
 template <class Source>
 class batch_sampler_source final : public index_source {
   public:
-    explicit batch_sampler_source(Source source) : walk_{std::move(source)} {}
+    explicit batch_sampler_source(Source source)
+        : largest_{largest_of(source)}, walk_{std::move(source)} {}
 
     void begin(std::uint64_t epoch) override {
         epoch_ = epoch;
@@ -78,9 +83,28 @@ class batch_sampler_source final : public index_source {
     }
 
     std::optional<std::uint64_t> length() const override { return walk_.size(); }
-    std::optional<std::uint64_t> largest_batch() const override { return std::nullopt; }
+    std::optional<std::uint64_t> largest_batch() const override { return largest_; }
 
   private:
+    /// The longest list, where a range of sized lists can be looked through beforehand.
+    static std::optional<std::uint64_t> largest_of(Source& source) {
+        using range = range_of_t<Source>;
+        if constexpr (std::same_as<range, Source> && std::ranges::sized_range<range>) {
+            if constexpr (std::ranges::sized_range<std::ranges::range_reference_t<range>>) {
+                try {
+                    std::uint64_t largest = 1;
+                    for (auto&& list : source)
+                        largest =
+                            std::max(largest, static_cast<std::uint64_t>(std::ranges::size(list)));
+                    return largest;
+                } catch (...) {  // comes again, and is told, when its epoch is walked
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+    std::optional<std::uint64_t> largest_;
     epoch_walk<Source> walk_;
     std::uint64_t epoch_ = 0;
     std::uint64_t number_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -74,7 +75,10 @@ class sampler_source final : public index_source {
         return size ? std::optional{batch_count(*size, batch_size_, drop_last_)} : std::nullopt;
     }
 
-    std::optional<std::uint64_t> largest_batch() const override { return batch_size_; }
+    std::optional<std::uint64_t> largest_batch() const override {
+        return std::min(batch_size_,
+                        std::max<std::uint64_t>(walk_.size().value_or(batch_size_), 1));
+    }
 
   private:
     epoch_walk<Source> walk_;
