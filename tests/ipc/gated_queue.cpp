@@ -4,16 +4,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <type_traits>
 
 #include <stoker/core/error.hpp>
 #include "core/system.hpp"
+#include "ipc/queue_pair.hpp"
 #include "support/catch.hpp"
 
 using namespace stoker::detail;
+using namespace stoker::test_support;
 
 static_assert(std::is_nothrow_move_constructible_v<main_sender>);
 static_assert(std::is_nothrow_move_assignable_v<main_receiver>);
@@ -24,65 +24,10 @@ static_assert(std::is_trivially_copyable_v<result_message> && sizeof(result_mess
 
 namespace {
 
-std::atomic<std::uint64_t> allocations{0};
-
-}  // namespace
-
-// Counts allocations of this program, for the promise that messages need none.
-void* operator new(std::size_t bytes) {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    if (void* const memory = std::malloc(bytes))
-        return memory;
-    throw std::bad_alloc{};
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    allocations.fetch_add(1, std::memory_order_relaxed);
-    return std::malloc(bytes);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-
-namespace {
-
-constexpr std::size_t capacity = 16;
-
 bool is_readable(const doorbell& bell) {
     pollfd entry{.fd = bell.number(), .events = POLLIN, .revents = 0};
     return ::poll(&entry, 1, 0) == 1;
 }
-
-struct queue_pair {
-    queue_pair() {
-        create_queue(names.tasks, capacity, sizeof(task_message));
-        create_queue(names.results, capacity, sizeof(result_message));
-    }
-    ~queue_pair() { unlink(); }
-    queue_pair(const queue_pair&) = delete;
-    queue_pair& operator=(const queue_pair&) = delete;
-
-    void unlink() const {
-        unlink_queue(names.tasks);
-        unlink_queue(names.results);
-    }
-    worker_words& words() const { return control.worker(0); }
-
-    control_block control = control_block::create(1);
-    queue_names names = make_queue_names();
-    doorbell main_bell = doorbell::create();
-    doorbell worker_bell = doorbell::create();
-};
-
-/// All four halves in one process.
-struct both_sides : queue_pair {
-    main_sender sends_tasks{names.tasks, words(), worker_bell};
-    main_receiver takes_results{names.results, words(), worker_bell};
-    worker_receiver takes_tasks{names.tasks, words(), main_bell};
-    worker_sender sends_results{names.results, words(), main_bell};
-};
 
 task_message make_task(std::uint64_t number) {
     return {.sequence = number, .epoch = number * 3, .slot = std::uint32_t(number * 5)};
@@ -284,24 +229,6 @@ TEST_CASE("halves go on working when the name is gone and when they are moved", 
     CHECK(receiver.try_receive(task) == attempt::done);
     CHECK(receiver.try_receive(task) == attempt::done);
     CHECK(task.sequence == 4);
-}
-
-TEST_CASE("messages need no allocation", "[ipc]") {
-    both_sides pair;
-    task_message task;
-    result_message result;
-    bool all_done = true;
-    const std::uint64_t before = allocations.load();
-    for (int i = 0; i < 100; ++i) {
-        all_done = pair.sends_tasks.try_send({}) == attempt::done && all_done;
-        all_done = pair.takes_tasks.try_receive(task) == attempt::done && all_done;
-        all_done = pair.sends_results.try_send({}) == attempt::done && all_done;
-        all_done = pair.takes_results.try_receive(result) == attempt::done && all_done;
-        pair.takes_results.try_receive(result);
-    }
-    const std::uint64_t after = allocations.load();
-    CHECK(all_done);
-    CHECK(after == before);
 }
 
 TEST_CASE("two processes that both go to sleep lose no wake-up", "[ipc]") {
