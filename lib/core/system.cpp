@@ -135,10 +135,27 @@ void system::fail(std::string_view call, std::string_view purpose, int error_num
     throw error{errc::resource, std::move(text)};
 }
 
+namespace {
+
+/// Where a host has closed 0, 1 or 2, the next descriptor takes its place: a program's printf would
+/// then write into it, and a fork keeps those three.
+descriptor clear_of_standard(int number) {
+    if (number > STDERR_FILENO)
+        return descriptor{number};
+    const int higher = ::fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error_number = errno;
+    ::close(number);
+    if (higher < 0)
+        system::fail("fcntl(F_DUPFD_CLOEXEC)", "a descriptor above 2", error_number);
+    return descriptor{higher};
+}
+
+}  // namespace
+
 descriptor system::memory_file(const char* name, std::string_view purpose) {
-    return descriptor{checked("memfd_create", purpose, [&] {
+    return clear_of_standard(checked("memfd_create", purpose, [&] {
         return calls->memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    })};
+    }));
 }
 
 void system::set_size(int file, std::uint64_t bytes, std::string_view purpose) {
@@ -175,13 +192,13 @@ int system::punch_hole(int file, std::uint64_t offset, std::uint64_t bytes) noex
 }
 
 descriptor system::event(std::string_view purpose) {
-    return descriptor{
-        checked("eventfd", purpose, [] { return calls->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); })};
+    return clear_of_standard(
+        checked("eventfd", purpose, [] { return calls->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }));
 }
 
 descriptor system::epoll(std::string_view purpose) {
-    return descriptor{
-        checked("epoll_create1", purpose, [] { return calls->epoll_create1(EPOLL_CLOEXEC); })};
+    return clear_of_standard(
+        checked("epoll_create1", purpose, [] { return calls->epoll_create1(EPOLL_CLOEXEC); }));
 }
 
 namespace {
@@ -219,9 +236,9 @@ std::size_t system::epoll_wait(int set, std::span<epoll_event> events, int timeo
 }
 
 descriptor system::timer(std::string_view purpose) {
-    return descriptor{checked("timerfd_create", purpose, [] {
+    return clear_of_standard(checked("timerfd_create", purpose, [] {
         return calls->timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    })};
+    }));
 }
 
 void system::set_timer(int timer, std::uint64_t nanoseconds, std::string_view purpose) {
@@ -245,8 +262,8 @@ bool system::wait_readable(int number, int timeout_ms, std::string_view purpose)
 }
 
 descriptor system::open(const std::string& path, int flags, std::string_view purpose, mode_t mode) {
-    return descriptor{checked("open", purpose,
-                              [&] { return calls->open(path.c_str(), flags | O_CLOEXEC, mode); })};
+    return clear_of_standard(checked(
+        "open", purpose, [&] { return calls->open(path.c_str(), flags | O_CLOEXEC, mode); }));
 }
 
 std::optional<std::size_t> system::read(int number, std::span<std::byte> buffer,
@@ -291,7 +308,8 @@ system::socket_pair system::message_sockets(std::string_view purpose) {
     checked("socketpair", purpose, [&] {
         return calls->socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data());
     });
-    return {.first = descriptor{ends[0]}, .second = descriptor{ends[1]}};
+    descriptor first = clear_of_standard(ends[0]);
+    return {.first = std::move(first), .second = clear_of_standard(ends[1])};
 }
 
 namespace {
@@ -368,12 +386,21 @@ std::optional<std::size_t> system::receive_message(int socket, std::span<std::by
         for (std::size_t i = 0; i < count; ++i) {
             int number = -1;
             std::memcpy(&number, CMSG_DATA(part_of_control) + i * sizeof(int), sizeof(int));
-            received.emplace_back(number);
+            received.push_back(clear_of_standard(number));
         }
     }
     if (bytes == 0)
         return std::nullopt;
-    if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    if ((header.msg_flags & MSG_CTRUNC) != 0) {
+        error_details details;
+        details.code = errc::resource;
+        details.text = "no descriptor was left for one that a message between processes brought";
+        details.remedy =
+            "raise the limit of open files (ulimit -n), or close some: a loader needs "
+            "about four a worker";
+        throw error{std::move(details)};
+    }
+    if ((header.msg_flags & MSG_TRUNC) != 0) {
         throw error{errc::protocol, "a message between processes was larger than agreed"};
     }
     return std::size_t(bytes);
@@ -385,8 +412,8 @@ pid_t system::fork(std::string_view purpose) {
 
 descriptor system::pidfd_open(pid_t process, std::string_view purpose) {
     // The kernel makes it CLOEXEC.
-    return descriptor{
-        checked("pidfd_open", purpose, [&] { return calls->pidfd_open(process, 0); })};
+    return clear_of_standard(
+        checked("pidfd_open", purpose, [&] { return calls->pidfd_open(process, 0); }));
 }
 
 bool system::pidfd_signal(int pidfd, int signal, std::string_view purpose) {

@@ -100,6 +100,7 @@ class engine::machine {
     bool read_records(slot_record& record, std::uint64_t data_bytes) const;
     outcome deliver(std::uint64_t sequence, lease& batch);
     void end_epoch();
+    void begin_again(std::uint64_t epoch);
     void abandon(std::uint64_t next_epoch);
     void reclaim(std::uint32_t slot);
 

@@ -161,6 +161,8 @@ outcome engine::machine::deliver(std::uint64_t sequence, lease& batch) {
     if (has_workers()) {
         pump();
         if (parked_ < window_ / 2)
+            collect_results();  // what is ready lies in the queues until it is needed
+        if (parked_ < window_ / 2)
             group_->ring_napping();
     }
     if (failure)
@@ -218,7 +220,7 @@ void engine::machine::restart() {
     if (finished())
         return;
     if (delivered_ > 0 || fault_) {
-        restart(delivering_epoch_ + 1);
+        begin_again(delivering_epoch_ + 1);
         return;
     }
     demand_epoch();
@@ -231,12 +233,21 @@ void engine::machine::restart(std::uint64_t epoch) {
         throw error(errc::busy, "restart() while a next() is pending: await that first");
     if (beyond_repair_)
         std::rethrow_exception(fault_);
-    if (options_.epochs > 0 && epoch > static_cast<std::uint64_t>(options_.epochs)) {
+    if (options_.epochs > 0 && epoch >= static_cast<std::uint64_t>(options_.epochs)) {
         throw error(errc::invalid_option, "restart(" + std::to_string(epoch) +
                                               "): epochs = " + std::to_string(options_.epochs) +
                                               " announced only epochs 0 to " +
                                               std::to_string(options_.epochs - 1));
     }
+    begin_again(epoch);
+}
+
+/// Past the last announced epoch it is all over.
+void engine::machine::begin_again(std::uint64_t epoch) {
+    if (pending)
+        throw error(errc::busy, "restart() while a next() is pending: await that first");
+    if (beyond_repair_)
+        std::rethrow_exception(fault_);
     abandon(epoch);
     if (finished())
         return;

@@ -69,6 +69,10 @@ void worker_group::end() noexcept {
     try {
         system::wait_readable(server_pidfd, static_cast<int>(kill_patience.count()),
                               "the fork server's end");
+        // Where this process is PID 1, or a subreaper, it has adopted the server.
+        siginfo_t ignored{};
+        system::wait_child(P_PIDFD, static_cast<id_t>(server_pidfd), ignored,
+                           WEXITED | WNOHANG | __WALL, "the fork server's end");
     } catch (...) {  // a destructor has nobody to tell; the lifeline is closed
     }
 }

@@ -1,8 +1,10 @@
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -253,4 +255,34 @@ TEST_CASE("a process that the host forks may leave without disturbing the loader
     });
     CAPTURE(outcome.text);
     CHECK(outcome.succeeded());
+}
+
+TEST_CASE("a host without standard descriptors, or one that adopts orphans, leaves nothing",
+          "[loader]") {
+    const auto outcome = test_support::run_child([](std::ostream& out) {
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+        ::close(0);
+        pid_t server = 0;
+        {
+            loader source{numbers{8}, {.batch_size = 2, .num_workers = 2}};
+            if (read_epoch(source).size() != 4)
+                return 1;
+            server = source.fork_server_process();
+        }
+        out << "the fork server " << server;
+        return ::kill(server, 0) == -1 && errno == ESRCH ? 0 : 2;
+    });
+    CAPTURE(outcome.text);
+    CHECK(outcome.succeeded());
+}
+
+TEST_CASE("restart() past the last announced epoch is refused by number, and ends it without",
+          "[loader]") {
+    loader source{numbers{4}, {.batch_size = 2, .num_workers = 1, .epochs = 2}};
+    CHECK_THROWS_AS(source.restart(2), error);
+    CHECK(source.next_blocking());
+    source.restart();
+    CHECK(source.next_blocking().epoch() == 1);
+    source.restart();
+    CHECK_FALSE(source.next_blocking());
 }
