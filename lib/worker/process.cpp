@@ -311,8 +311,8 @@ void reset_signals() noexcept {
     for (int number = 1; number <= SIGRTMAX; ++number) {
         if (number == SIGKILL || number == SIGSTOP)
             continue;
-        if (sanitized && contains(fault_signals, number))
-            continue;
+        if (sanitized && number != SIGABRT && contains(fault_signals, number))
+            continue;  // by default they leave SIGABRT alone
         struct sigaction now {};
         if (::sigaction(number, nullptr, &now) != 0)
             continue;  // the C library's own

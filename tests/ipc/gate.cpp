@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "support/catch.hpp"
+#include "support/instrumented.hpp"
 
 using namespace stoker::detail;
 
@@ -277,6 +278,8 @@ TEST_CASE("without its fences the gate lets both in", "[ipc]") {
         WARN("skipped: one processor cannot show a missing fence");
         return;
     }
+    if (stoker::test_support::instrumented)
+        return;  // between the two steps that have to meet stand its checks, and they never do
     // The control of the test above: it ends as soon as it has bitten.
     const auto result = hammer_from_two_processes<no_fence>(std::chrono::seconds(60), true);
     CHECK(result.both_were_in > 0);

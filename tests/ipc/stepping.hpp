@@ -17,21 +17,9 @@
 
 #include "core/system.hpp"
 #include "ipc/gated_queue.hpp"
+#include "support/instrumented.hpp"
 
 namespace stoker::test_support {
-
-/// Built with a sanitizer, whose own instructions would be stepped through: sweeps take too long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool instrumented = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool instrumented = true;
-#else
-inline constexpr bool instrumented = false;
-#endif
-#else
-inline constexpr bool instrumented = false;
-#endif
 
 /// Messages that each queue of a `fixture` holds.
 inline constexpr std::size_t capacity = 8;
