@@ -23,6 +23,7 @@
 #include <stoker/loader/typed_handler.hpp>
 #include <stoker/worker/forked_dataset.hpp>
 
+// tidy-allow(namespace): declared, since the header of use_future costs seconds
 namespace boost::asio {
 template <typename Allocator>
 class use_future_t;
