@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <stoker/collate/collation.hpp>
+#include <stoker/collate/collator.hpp>
+#include <stoker/collate/column.hpp>
 #include <stoker/collate/fetcher.hpp>
 #include <stoker/core/index.hpp>
 #include <stoker/dataset/dataset.hpp>
@@ -25,33 +25,32 @@ struct no_worker_init {
     void operator()(const worker_info&) const noexcept {}
 };
 
-/// Makes batches of a dataset with the default collate.
+/// Makes batches of a dataset.
 ///
 /// Where the layout of a batch follows from its number of samples, each sample is written to its
 /// place as soon as it is made, by the dataset itself when it reads into rows, and a batch costs no
-/// allocation. Otherwise samples are kept until all shapes are known, then copied once.
+/// allocation. Otherwise samples are kept until all are there, then collated.
 /// The dataset's exceptions pass through as they are.
-template <class Dataset, class WorkerInit>
+template <class Dataset, class WorkerInit = no_worker_init,
+          class Collator = default_collator<typename dataset_traits<Dataset>::sample>>
 class dataset_fetcher final : public fetcher {
     using access = dataset_access<Dataset>;
     using sample = typename dataset_traits<Dataset>::sample;
-    using collation_type = collation<sample>;
-    using plan_type = typename collation_type::plan;
-    static constexpr std::size_t column_count = collation_type::column_count;
+    static constexpr std::size_t column_count = Collator::column_count;
     static_assert(std::is_invocable_v<WorkerInit&, const worker_info&>,
                   "stoker: worker_init is called with a stoker::worker_info");
 
   public:
-    explicit dataset_fetcher(Dataset dataset, WorkerInit worker_init = {})
+    explicit dataset_fetcher(Dataset dataset, WorkerInit worker_init = {}, Collator collator = {})
         : dataset_(std::move(dataset)),
           worker_init_(std::move(worker_init)),
-          schema_(schema_of<sample>()) {
+          collator_(std::move(collator)) {
         if (pointed_dataset<Dataset>::missing(dataset_))
             throw_missing_dataset();
     }
 
     std::uint64_t size() const override { return access::size(dataset_); }
-    const schema& columns() const override { return schema_; }
+    const schema& columns() const override { return collator_.columns(); }
 
     void open(int worker, int num_workers, std::uint64_t seed) override {
         std::invoke(worker_init_, worker_info{worker, num_workers, seed});
@@ -60,47 +59,37 @@ class dataset_fetcher final : public fetcher {
 
     std::uint64_t fetch(const fetch_task& task, batch_memory& memory, column_record* records,
                         fetch_monitor& monitor) override {
-        if constexpr (collation_type::fixed) {
+        if constexpr (Collator::fixed) {
             return fetch_in_place(task, memory, records, monitor);
         } else {
-            return fetch_then_copy(task, memory, records, monitor);
+            return fetch_then_collate(task, memory, records, monitor);
         }
     }
 
   private:
-    using starts_type = std::array<std::byte*, column_count>;
-
-    static starts_type starts(std::byte* data, const column_record* records) {
-        starts_type result;
-        for (std::size_t column = 0; column < column_count; ++column)
-            result[column] = data + records[column].offset;
-        return result;
-    }
-
     std::uint64_t fetch_in_place(const fetch_task& task, batch_memory& memory,
                                  column_record* records, fetch_monitor& monitor) {
         const std::size_t samples = task.indices.size();
-        const std::uint64_t bytes = schema_.lay_out(samples, records);
-        const starts_type columns = starts(memory.data(bytes), records);
+        const std::uint64_t bytes = columns().lay_out(samples, records);
+        const auto starts = column_starts<column_count>(memory.data(bytes), records);
         for (std::size_t i = 0; i < samples && !monitor.abandoned(); ++i) {
             monitor.begin_sample(task.indices[i]);
             with_context(task, i, [&](auto&... context) {
                 if constexpr (access::reads) {
-                    access::read(dataset_, task.indices[i], row<sample>(columns.data(), i),
+                    access::read(dataset_, task.indices[i], row<sample>(starts.data(), i),
                                  context...);
                 } else {
                     const sample& made = access::get(dataset_, task.indices[i], context...);
-                    plan_type{}.store(made, columns.data(), i);
+                    collator_.store(made, starts.data(), i);
                 }
             });
         }
         return bytes;
     }
 
-    std::uint64_t fetch_then_copy(const fetch_task& task, batch_memory& memory,
-                                  column_record* records, fetch_monitor& monitor) {
+    std::uint64_t fetch_then_collate(const fetch_task& task, batch_memory& memory,
+                                     column_record* records, fetch_monitor& monitor) {
         const std::size_t samples = task.indices.size();
-        plan_type plan;
         std::vector<sample> made;
         made.reserve(samples);
         for (std::size_t i = 0; i < samples; ++i) {
@@ -110,18 +99,8 @@ class dataset_fetcher final : public fetcher {
             with_context(task, i, [&](auto&... context) {
                 made.push_back(access::get(dataset_, task.indices[i], context...));
             });
-            plan.add(made.back(), task.indices[i], schema_.columns.data());
         }
-        plan.finish(samples, schema_.columns.data(), records);
-        std::uint64_t bytes = 0;
-        for (std::size_t column = 0; column < column_count; ++column) {
-            records[column].offset = align_up(bytes, column_alignment);
-            bytes = records[column].offset + records[column].bytes;
-        }
-        const starts_type columns = starts(memory.data(bytes), records);
-        for (std::size_t i = 0; i < samples; ++i)
-            plan.store(made[i], columns.data(), i);
-        return bytes;
+        return collator_.collate(made, task.indices, memory, records);
     }
 
     /// Calls `make` with sample i's context when the dataset uses one, else with nothing.
@@ -139,7 +118,7 @@ class dataset_fetcher final : public fetcher {
     // A dataset's size() may be non-const; that of a fetcher is const for main's sake.
     mutable Dataset dataset_;
     WorkerInit worker_init_;
-    schema schema_;
+    Collator collator_;
 };
 
 /// The fetcher of a dataset, which is moved or copied in. Throws error{invalid_dataset} when it is
