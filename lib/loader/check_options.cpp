@@ -13,7 +13,9 @@ namespace {
 
 constexpr long max_workers = 4096;
 constexpr long max_tasks = 1 << 20;  ///< num_workers × prefetch_factor
+constexpr long max_in_flight = 1 << 16;
 constexpr long max_batch_size = 1 << 30;
+constexpr long max_milliseconds = std::chrono::milliseconds(std::chrono::hours(24 * 365)).count();
 
 class complaints {
   public:
@@ -47,9 +49,11 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
     complaints all;
     all.expect_range("batch_size", options.batch_size, 1, max_batch_size);
     all.expect_range("num_workers", options.num_workers, 0, max_workers);
+    all.expect_range("in_flight", options.in_flight, 1, max_in_flight);
     all.expect_range("prefetch_factor", options.prefetch_factor, 1, max_tasks);
-    all.expect_range("timeout (milliseconds)", options.timeout.count(), 0,
-                     std::chrono::milliseconds(std::chrono::hours(24 * 365)).count());
+    all.expect_range("timeout (milliseconds)", options.timeout.count(), 0, max_milliseconds);
+    all.expect_range("sample_timeout (milliseconds)", options.sample_timeout.count(), 0,
+                     max_milliseconds);
     all.expect(options.epochs >= endless,
                "epochs is " + std::to_string(options.epochs) +
                    ", it must be 0 (not announced), a count, or stoker::endless");
@@ -68,6 +72,15 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
             "decides all three: leave them out");
     }
     all.throw_if_any();
+}
+
+void check_coroutines(const loader_options& options, bool waits) {
+    if (waits || options.sample_timeout.count() == 0)
+        return;
+    throw error(errc::invalid_option,
+                "sample_timeout is " + std::to_string(options.sample_timeout.count()) +
+                    " ms, but the dataset makes its samples without coroutines, and nothing can "
+                    "interrupt that: use timeout, or make get() an awaitable");
 }
 
 void check_yield(const loader_options& options, std::uint64_t dataset_size,

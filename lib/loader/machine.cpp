@@ -48,6 +48,7 @@ class no_monitor final : public fetch_monitor {
 engine::machine::machine(engine_parts parts)
     : options_(parts.options), columns_(std::move(parts.columns)), fixed_layout_(columns_.fixed()) {
     check_options(options_, parts.has_sampler, parts.has_batch_sampler);
+    check_coroutines(options_, parts.waits);
     source_ = std::move(parts.source);
     if (source_)
         size_ = source_->size();
@@ -78,6 +79,8 @@ engine::machine::machine(engine_parts parts)
     environment.result_bell = pool_->bell().number();
     environment.num_workers = options_.num_workers;
     environment.seed = options_.seed;
+    environment.in_flight = options_.in_flight;
+    environment.sample_timeout = options_.sample_timeout.count();
     environment.name = options_.name;
     group_->link().set_up(environment);
     group_->words().generation.store(generation_, std::memory_order_relaxed);
@@ -307,9 +310,16 @@ void engine::machine::load_here(std::uint64_t sequence, const task_message& task
     loans_[task.slot].lent = false;
     ledger_entry& entry = ledger_->at(sequence);
     try {
-        settle(entry, start_failure_
-                          ? fail_batch(pool_->slots(), task, *start_failure_)
-                          : make_batch(*source_, pool_->slots(), task, settings, monitor));
+        result_message result{};
+        if (start_failure_) {
+            result = fail_batch(pool_->slots(), task, *start_failure_);
+        } else if (local_loop_) {
+            result = local_loop_->run(make_batch_waiting(*source_, pool_->slots(), task, settings,
+                                                         monitor, local_loop_->limits()));
+        } else {
+            result = make_batch(*source_, pool_->slots(), task, settings, monitor);
+        }
+        settle(entry, result);
     } catch (...) {  // no memory for the words of its failure
         entry.failure = std::current_exception();
         entry.now = ledger_entry::state::failed;
@@ -323,7 +333,12 @@ void engine::machine::open_here() {
         return;
     opened_here_ = true;
     try {
-        source_->open(0, 0, options_.seed);
+        if (source_->waits()) {
+            local_loop_ = std::make_unique<local_loop>(options_.in_flight, options_.sample_timeout);
+            local_loop_->run(source_->async_open(0, 0, options_.seed));
+        } else {
+            source_->open(0, 0, options_.seed);
+        }
     } catch (...) {
         start_failure_ = describe(std::current_exception(), errc::worker_start_failed);
         start_failure_->code = errc::worker_start_failed;

@@ -15,6 +15,7 @@
 #include <stoker/core/error.hpp>
 #include <stoker/loader/engine.hpp>
 #include "loader/ledger.hpp"
+#include "loader/local_loop.hpp"
 #include "loader/slot_pool.hpp"
 #include "loader/worker_group.hpp"
 
@@ -120,7 +121,8 @@ class engine::machine {
     loader_options options_;
     schema columns_;
     bool fixed_layout_ = false;
-    std::unique_ptr<fetcher> source_;  // outlives the fork server's copies
+    std::unique_ptr<local_loop> local_loop_{};  // outlives what the dataset has open on it
+    std::unique_ptr<fetcher> source_;           // outlives the fork server's copies
     std::uint64_t size_ = 0;
     std::unique_ptr<index_source> order_;
     std::shared_ptr<slot_pool> pool_;

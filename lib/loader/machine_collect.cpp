@@ -199,6 +199,7 @@ void engine::machine::reclaim(std::uint32_t slot) {
 
 void engine::machine::abandon(std::uint64_t next_epoch) {
     group_->words().generation.store(++generation_, std::memory_order_seq_cst);
+    group_->ring_all();  // workers that wait for their coroutines do not look by themselves
     for (std::uint64_t sequence = ledger_->head(); sequence != ledger_->tail(); ++sequence) {
         const ledger_entry& entry = ledger_->at(sequence);
         if (entry.now == ledger_entry::state::ready)

@@ -236,6 +236,13 @@ void worker_group::flush_backlogs() {
     }
 }
 
+void worker_group::ring_all() noexcept {
+    for (const worker_view& worker : workers_) {
+        if (worker.outstanding > 0)
+            worker.bell.ring();
+    }
+}
+
 void worker_group::ring_napping() {
     for (worker_view& worker : workers_) {
         if (worker.outstanding > 0)

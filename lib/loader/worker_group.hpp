@@ -98,6 +98,8 @@ class worker_group {
     void flush_backlogs();
     /// Wakes the workers that have tasks and nap.
     void ring_napping();
+    /// Wakes all that have tasks.
+    void ring_all() noexcept;
     /// Whether a look at a worker's results is worth it; one load.
     bool likely_result(int worker) const {
         const worker_view& view = workers_[to_size(worker)];

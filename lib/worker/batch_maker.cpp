@@ -47,6 +47,7 @@ class remembering_monitor final : public fetch_monitor {
         sample_ = sample;
         next_.begin_sample(sample);
     }
+    void end_sample(index sample) noexcept override { next_.end_sample(sample); }
     bool abandoned() const noexcept override { return next_.abandoned(); }
     std::optional<index> sample() const noexcept { return sample_; }
 
@@ -61,8 +62,8 @@ bool concerns_batch(errc code) {
            code == errc::batch_too_large || code == errc::memory_limit;
 }
 
-std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
-                   const batch_maker_settings& settings, fetch_monitor& monitor) {
+fetch_task describe_task(const slab& slots, const task_message& task,
+                         const batch_maker_settings& settings) {
     const slot_geometry& geometry = slots.geometry();
     if (task.slot >= geometry.slot_count || task.index_count > geometry.index_capacity)
         throw error(errc::protocol, "a task names memory that its loader does not have");
@@ -73,8 +74,14 @@ std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
     batch.first_position = task.first_position;
     batch.worker = settings.worker;
     batch.num_workers = settings.num_workers;
+    return batch;
+}
+
+std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
+                   const batch_maker_settings& settings, fetch_monitor& monitor) {
     slot_memory memory(slots, task.slot);
-    return source.fetch(batch, memory, slots.records(task.slot), monitor);
+    return source.fetch(describe_task(slots, task, settings), memory, slots.records(task.slot),
+                        monitor);
 }
 
 result_message answer(const task_message& task, result_status status, std::uint64_t bytes) {
@@ -127,6 +134,28 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
             return answer(task, result_status::dropped, 0);
         return report(slots, task, settings, remembering.sample(), std::current_exception());
     }
+}
+
+boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const slab& slots,
+                                                          const task_message& task,
+                                                          const batch_maker_settings& settings,
+                                                          fetch_monitor& monitor,
+                                                          const fetch_limits& limits) {
+    std::exception_ptr failure;
+    std::uint64_t bytes = 0;
+    try {
+        const fetch_task batch = describe_task(slots, task, settings);
+        slot_memory memory(slots, task.slot);
+        bytes =
+            co_await source.async_fetch(batch, memory, slots.records(task.slot), monitor, limits);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (monitor.abandoned())
+        co_return answer(task, result_status::dropped, 0);
+    if (failure)
+        co_return report(slots, task, settings, std::nullopt, failure);
+    co_return answer(task, result_status::ready, bytes);
 }
 
 result_message fail_batch(const slab& slots, const task_message& task,

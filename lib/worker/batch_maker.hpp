@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <stoker/collate/fetcher.hpp>
 #include <stoker/core/error.hpp>
 #include "ipc/messages.hpp"
@@ -22,6 +24,13 @@ struct batch_maker_settings {
 /// `task.index_count` indices lie in the slot. A batch whose epoch was given up is `dropped`.
 result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept;
+/// The same for a fetcher that waits. All arguments live until it ends; cancelled, it ends with a
+/// `dropped` result when the monitor says that the epoch was given up, else with a failed one.
+boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const slab& slots,
+                                                          const task_message& task,
+                                                          const batch_maker_settings& settings,
+                                                          fetch_monitor& monitor,
+                                                          const fetch_limits& limits);
 /// A report in the slot of `task` in place of a batch.
 result_message fail_batch(const slab& slots, const task_message& task,
                           const error_details& details) noexcept;

@@ -150,6 +150,8 @@ class server {
             start.worker = worker;
             start.num_workers = shared_.num_workers;
             start.seed = shared_.seed;
+            start.in_flight = shared_.in_flight;
+            start.sample_timeout = std::chrono::milliseconds(shared_.sample_timeout);
             start.geometry = shared_.geometry;
             start.names = std::move(names);
             start.slab_memory = std::move(slab_memory_);

@@ -145,6 +145,8 @@ void server_link::set_up(const worker_environment& environment) {
     request.kind = request_kind::set_up;
     request.num_workers = environment.num_workers;
     request.seed = environment.seed;
+    request.in_flight = environment.in_flight;
+    request.sample_timeout = environment.sample_timeout;
     request.geometry = environment.geometry;
     request.name.assign(environment.name);
     const std::array passed{environment.slab_memory, environment.control_memory,

@@ -28,7 +28,9 @@ struct worker_environment {
     int result_bell = -1;     ///< borrowed; one for all workers
     int num_workers = 0;
     std::uint64_t seed = 0;
-    std::string name{};  ///< loader's name, for process names: "stoker:<name>:w3"
+    int in_flight = 1;                ///< samples of a coroutine dataset at once in a worker
+    std::int64_t sample_timeout = 0;  ///< milliseconds; 0: none
+    std::string name{};               ///< loader's name, for process names: "stoker:<name>:w3"
 };
 
 struct server_event {

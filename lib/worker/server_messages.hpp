@@ -42,8 +42,9 @@ struct server_request {
     request_kind kind{};
     std::int32_t worker = -1;
     std::int32_t num_workers = 0;
-    std::uint32_t reserved = 0;
+    std::int32_t in_flight = 1;
     std::uint64_t seed = 0;
+    std::int64_t sample_timeout = 0;  ///< milliseconds
     slot_geometry geometry{};
     message_text<64> name{};
     message_text<96> tasks{};

@@ -3,6 +3,9 @@
 // and allocates nothing: the queues are polled through counters in shared memory, and only an empty
 // mailbox leads to the event loop.
 //
+// Where the dataset has coroutines it takes all its tasks at once: their samples are under way side
+// by side on its event loop.
+//
 // It ends in one of four ways: by a stop task; when main's pidfd says that main is gone (watched
 // while it sleeps, and by the gates); by the fork server's SIGKILL; or by the kernel's, when the
 // fork server dies. Each of them leaves without destructors: the dataset belongs to its owner.
@@ -19,7 +22,6 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -29,11 +31,14 @@
 #include <utility>
 
 #include <stoker/core/error.hpp>
+#include <stoker/runtime/rethrow.hpp>
+#include "collate/fetch_limits.hpp"
 #include "ipc/control.hpp"
 #include "ipc/doorbell.hpp"
 #include "ipc/gated_queue.hpp"
 #include "ipc/messages.hpp"
 #include "worker/batch_maker.hpp"
+#include "worker/batches_under_way.hpp"
 #include "worker/process.hpp"
 
 namespace asio = boost::asio;
@@ -64,8 +69,9 @@ class breadcrumbs final : public fetch_monitor {
     void begin_sample(index sample) noexcept override {
         own_.sample.store(sample, std::memory_order_relaxed);
     }
-    bool abandoned() const noexcept override {
-        return all_.generation.load(std::memory_order_relaxed) != generation_;
+    bool abandoned() const noexcept override { return stale(generation_); }
+    bool stale(std::uint64_t generation) const noexcept {
+        return all_.generation.load(std::memory_order_relaxed) != generation;
     }
 
   private:
@@ -74,7 +80,7 @@ class breadcrumbs final : public fetch_monitor {
     std::uint64_t generation_ = 0;
 };
 
-class worker_process {
+class worker_process final : public batch_watcher {
   public:
     explicit worker_process(worker_start& start)
         : source_(*start.source),
@@ -88,7 +94,9 @@ class worker_process {
           crumbs_(control_.words(), control_.worker(start.worker)),
           next_home_slot_(static_cast<std::uint32_t>(start.worker)),
           bell_(loop_, task_bell_.number()),
-          main_(loop_, start.main_pidfd.get()) {
+          main_(loop_, start.main_pidfd.get()),
+          limits_(loop_.get_executor(), start.in_flight, start.sample_timeout),
+          under_way_(loop_.get_executor(), source_, slots_, settings_, limits_, *this) {
         tasks_.watch_main(start.main_pidfd.get());
         results_.watch_main(start.main_pidfd.get());
         settings_.seed = start.seed;
@@ -97,14 +105,81 @@ class worker_process {
     }
 
     void run() {
-        open_dataset();
         main_.async_wait(asio::posix::stream_descriptor::wait_read,
                          [](const boost::system::error_code&) { leave(0); });
-        asio::co_spawn(loop_, serve(), asio::detached);
+        if (source_.waits()) {
+            asio::co_spawn(loop_, serve_coroutines(), rethrow);
+        } else {
+            open_dataset();
+            asio::co_spawn(loop_, serve(), rethrow);
+        }
         loop_.run();
     }
 
   private:
+    bool stale(const task_message& task) const noexcept override {
+        return crumbs_.stale(task.generation);
+    }
+    void show(const task_message& oldest, index sample) noexcept override {
+        crumbs_.begin_task(oldest);
+        crumbs_.begin_sample(sample);
+    }
+    void finish(const result_message& result) override { send(result); }
+
+    /// The mailbox's owner where the dataset has coroutines: batches are under way side by side, so
+    /// this never does anything that would keep the loop from running them.
+    asio::awaitable<void> serve_coroutines() {
+        co_await open_coroutines();
+        task_message task;
+        for (;;) {
+            under_way_.cancel_stale();
+            while (receive_now(task))
+                begin(task);
+            if (under_way_.empty()) {
+                crumbs_.enter(worker_phase::idle);
+                if (warm_next_slot())
+                    continue;
+            }
+            tasks_.want_bell();
+            if (receive_now(task)) {
+                begin(task);
+                continue;
+            }
+            co_await ring();
+        }
+    }
+
+    void begin(const task_message& task) {
+        if (task.kind == static_cast<std::uint32_t>(task_kind::stop))
+            leave(0);
+        if (start_failure_ || crumbs_.stale(task.generation)) {
+            work(task);
+        } else {
+            under_way_.begin(task);
+        }
+    }
+
+    asio::awaitable<void> open_coroutines() {
+        std::exception_ptr failure;
+        try {
+            co_await source_.async_open(start_.worker, start_.num_workers, start_.seed);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        if (failure)
+            remember_start_failure(failure);
+        crumbs_.enter(worker_phase::idle);
+    }
+
+    /// Sleeps until main rings.
+    asio::awaitable<void> ring() {
+        const auto outcome = co_await bell_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                                       asio::as_tuple(asio::use_awaitable));
+        if (std::get<0>(outcome))
+            leave(1);
+        task_bell_.clear();
+    }
+
     /// The mailbox's owner.
     asio::awaitable<void> serve() {
         task_message task;
@@ -124,11 +199,7 @@ class worker_process {
                 work(task);
                 continue;
             }
-            const auto outcome = co_await bell_.async_wait(
-                asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
-            if (std::get<0>(outcome))
-                leave(1);
-            task_bell_.clear();
+            co_await ring();
         }
     }
 
@@ -214,12 +285,16 @@ class worker_process {
         try {
             source_.open(start_.worker, start_.num_workers, start_.seed);
         } catch (...) {
-            start_failure_ = describe(std::current_exception(), errc::worker_start_failed);
-            start_failure_->code = errc::worker_start_failed;
-            start_failure_->worker = start_.worker;
-            start_failure_->pid = ::getpid();
+            remember_start_failure(std::current_exception());
         }
         crumbs_.enter(worker_phase::idle);
+    }
+
+    void remember_start_failure(const std::exception_ptr& failure) {
+        start_failure_ = describe(failure, errc::worker_start_failed);
+        start_failure_->code = errc::worker_start_failed;
+        start_failure_->worker = start_.worker;
+        start_failure_->pid = ::getpid();
     }
 
     fetcher& source_;
@@ -238,6 +313,8 @@ class worker_process {
     asio::io_context loop_{1};
     asio::posix::stream_descriptor bell_;
     asio::posix::stream_descriptor main_;
+    fetch_limits limits_;
+    batches_under_way under_way_;
 };
 
 /// The process is nobody's copy any more after this.

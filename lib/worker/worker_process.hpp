@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ struct worker_start {
     int worker = 0;
     int num_workers = 0;
     std::uint64_t seed = 0;
+    int in_flight = 1;                            ///< samples of a coroutine dataset at once
+    std::chrono::milliseconds sample_timeout{0};  ///< 0: none
     slot_geometry geometry{};
     queue_names names{};
     descriptor slab_memory{};

@@ -1,16 +1,23 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <optional>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <stoker/collate/collator.hpp>
 #include <stoker/collate/column.hpp>
+#include <stoker/collate/coroutine_makers.hpp>
 #include <stoker/collate/fetcher.hpp>
+#include <stoker/collate/sample_maker.hpp>
 #include <stoker/core/index.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/worker_info.hpp>
@@ -19,6 +26,10 @@ namespace stoker::detail {
 
 /// Throws error{invalid_dataset}: the pointer to a dataset is null.
 [[noreturn]] void throw_missing_dataset();
+/// Throws error{collate_failed}: a batched get() gave another number of samples than it was asked.
+[[noreturn]] void throw_wrong_batch(std::size_t wanted, std::size_t given);
+/// Throws error{invalid_dataset}: the machinery called a coroutine as a function.
+[[noreturn]] void throw_coroutine_called();
 
 /// In place of a worker_init hook.
 struct no_worker_init {
@@ -54,15 +65,55 @@ class dataset_fetcher final : public fetcher {
 
     void open(int worker, int num_workers, std::uint64_t seed) override {
         std::invoke(worker_init_, worker_info{worker, num_workers, seed});
-        access::open(dataset_);
+        if constexpr (access::opens && !access::waits_to_open)
+            access::open(dataset_);
     }
 
     std::uint64_t fetch(const fetch_task& task, batch_memory& memory, column_record* records,
                         fetch_monitor& monitor) override {
-        if constexpr (Collator::fixed) {
+        if constexpr (access::waits) {
+            throw_coroutine_called();
+        } else if constexpr (access::batched) {
+            return fetch_batch(task, memory, records, monitor);
+        } else if constexpr (Collator::fixed) {
             return fetch_in_place(task, memory, records, monitor);
         } else {
             return fetch_then_collate(task, memory, records, monitor);
+        }
+    }
+
+    bool waits() const override { return access::waits || access::waits_to_open; }
+
+    boost::asio::awaitable<void> async_open(int worker, int num_workers,
+                                            std::uint64_t seed) override {
+        open(worker, num_workers, seed);
+        if constexpr (access::waits_to_open)
+            co_await access::open(dataset_);
+    }
+
+    boost::asio::awaitable<std::uint64_t> async_fetch(const fetch_task& task, batch_memory& memory,
+                                                      column_record* records,
+                                                      fetch_monitor& monitor,
+                                                      const fetch_limits& limits) override {
+        if constexpr (!access::waits) {
+            co_return fetch(task, memory, records, monitor);
+        } else if constexpr (access::batched) {
+            whole_batch<Dataset> batch(dataset_, task);
+            co_await make_samples(task, std::min<std::size_t>(task.indices.size(), 1), batch,
+                                  monitor, limits);
+            co_return collate(batch.made, task, memory, records);
+        } else if constexpr (Collator::fixed) {
+            const std::size_t samples = task.indices.size();
+            const std::uint64_t bytes = columns().lay_out(samples, records);
+            rows_in_place<Dataset, Collator> rows(dataset_, collator_, task, memory.data(bytes),
+                                                  records);
+            co_await make_samples(task, samples, rows, monitor, limits);
+            co_return bytes;
+        } else {
+            samples_apart<Dataset> apart(dataset_, task);
+            co_await make_samples(task, task.indices.size(), apart, monitor, limits);
+            std::vector<sample> made = apart.take();
+            co_return collate(made, task, memory, records);
         }
     }
 
@@ -100,18 +151,58 @@ class dataset_fetcher final : public fetcher {
                 made.push_back(access::get(dataset_, task.indices[i], context...));
             });
         }
-        return collator_.collate(made, task.indices, memory, records);
+        return collate(made, task, memory, records);
+    }
+
+    std::uint64_t fetch_batch(const fetch_task& task, batch_memory& memory, column_record* records,
+                              fetch_monitor& monitor) {
+        if (!task.indices.empty())
+            monitor.begin_sample(task.indices.front());
+        auto made = with_batch_context(task, [&](const auto&... context) {
+            return access::get_batch(dataset_, task.indices, context...);
+        });
+        return collate(made, task, memory, records);
+    }
+
+    /// Samples that are all there; any sized range of them.
+    template <class Samples>
+    std::uint64_t collate(Samples& made, const fetch_task& task, batch_memory& memory,
+                          column_record* records) {
+        const auto count = static_cast<std::size_t>(std::ranges::size(made));
+        if (count != task.indices.size())
+            throw_wrong_batch(task.indices.size(), count);
+        if constexpr (Collator::fixed) {
+            const std::uint64_t bytes = columns().lay_out(count, records);
+            const auto starts = column_starts<column_count>(memory.data(bytes), records);
+            std::uint64_t number = 0;
+            for (const sample& each : made)
+                collator_.store(each, starts.data(), number++);
+            return bytes;
+        } else if constexpr (std::is_same_v<Samples, std::vector<sample>>) {
+            return collator_.collate(made, task.indices, memory, records);
+        } else {
+            std::vector<sample> apart(std::make_move_iterator(std::ranges::begin(made)),
+                                      std::make_move_iterator(std::ranges::end(made)));
+            return collator_.collate(apart, task.indices, memory, records);
+        }
     }
 
     /// Calls `make` with sample i's context when the dataset uses one, else with nothing.
     template <class Make>
     static void with_context(const fetch_task& task, std::size_t i, Make&& make) {
         if constexpr (access::uses_context) {
-            context c(task.seed, task.epoch, task.first_position + i, task.worker,
-                      task.num_workers);
+            context c = context_of(task, i);
             make(c);
         } else {
             make();
+        }
+    }
+    template <class Make>
+    static auto with_batch_context(const fetch_task& task, Make&& make) {
+        if constexpr (access::uses_context) {
+            return make(batch_context_of(task));
+        } else {
+            return make();
         }
     }
 

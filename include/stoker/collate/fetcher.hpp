@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <stoker/collate/column.hpp>
 #include <stoker/core/index.hpp>
 
@@ -35,9 +37,14 @@ class fetch_monitor {
     virtual ~fetch_monitor() = default;
     /// Before each sample: the one that is to be made.
     virtual void begin_sample(index sample) noexcept = 0;
+    /// It is made, or has failed; only where several are under way at once.
+    virtual void end_sample(index) noexcept {}
     /// The epoch was given up: stop between samples (return from fetch; the result is dropped).
     virtual bool abandoned() const noexcept = 0;
 };
+
+/// How much a worker has under way at once; lib/collate/fetch_limits.hpp.
+struct fetch_limits;
 
 /// The narrow boundary between typed datasets and the machinery: makes a whole batch in memory.
 /// One object for a loader; workers use their own copy-on-write copy of it.
@@ -52,6 +59,20 @@ class fetcher {
     /// Throws what the dataset throws, or error{shape_mismatch, …}.
     virtual std::uint64_t fetch(const fetch_task& task, batch_memory& memory,
                                 column_record* records, fetch_monitor& monitor) = 0;
+
+    /// Some of it is coroutines: `async_open` and `async_fetch` are to be called in place of `open`
+    /// and `fetch`, and several fetches may be under way at once.
+    virtual bool waits() const { return false; }
+    /// As `open`.
+    virtual boost::asio::awaitable<void> async_open(int worker, int num_workers,
+                                                    std::uint64_t seed);
+    /// As `fetch`; all arguments live until it ends. Cancelled (any type) it ends with
+    /// operation_aborted, once all of its samples have ended.
+    virtual boost::asio::awaitable<std::uint64_t> async_fetch(const fetch_task& task,
+                                                              batch_memory& memory,
+                                                              column_record* records,
+                                                              fetch_monitor& monitor,
+                                                              const fetch_limits& limits);
 };
 
 }  // namespace stoker::detail

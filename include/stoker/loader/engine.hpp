@@ -29,6 +29,7 @@ struct engine_parts {
     loader_options options{};
     bool has_sampler = false;        ///< a sampler part was given
     bool has_batch_sampler = false;  ///< a batch sampler part was given
+    bool waits = false;              ///< the dataset has coroutines
     /// The order, made once the dataset's size is known.
     std::function<std::unique_ptr<index_source>(std::uint64_t size)> make_order{};
 };

@@ -89,6 +89,7 @@ class loader {
         detail::engine_parts all;
         all.options = std::move(options);
         all.columns = detail::schema_of<sample>();
+        all.waits = dataset_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.source = detail::make_source(std::move(dataset), parts...);
         engine_ = detail::engine::make(std::move(all));
@@ -104,6 +105,7 @@ class loader {
         detail::engine_parts all;
         all.options = std::move(options);
         all.columns = detail::schema_of<sample>();
+        all.waits = dataset_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.recipe = &dataset.recipe();
         engine_ = detail::engine::make(std::move(all));

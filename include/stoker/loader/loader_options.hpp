@@ -21,11 +21,20 @@ struct loader_options {
     /// Worker processes; 0 loads in the calling process. Start at 4, then let `sweep` find the
     /// elbow.
     int num_workers = 0;
+    /// Samples of a dataset with coroutines (`get` or `read` that return an awaitable) that each
+    /// worker has under way at once, over all batches it was given: to fill 256, prefetch_factor ×
+    /// batch_size must be as much. 1 to 65536; ignored for other datasets.
+    int in_flight = 16;
     /// Leave out the last batch of an epoch when it is smaller than batch_size.
     bool drop_last = false;
     /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped
     /// workers are noticed all the same). Ignored without workers.
     std::chrono::milliseconds timeout{0};
+    /// How long one sample of a dataset with coroutines may take; 0: as long as it takes. At the
+    /// deadline its coroutine is cancelled, and its batch, no more, fails with
+    /// `errc::timed_out` and the sample. A coroutine that refuses to be cancelled is waited for, up
+    /// to `timeout`. Refused for other datasets, which nothing can interrupt.
+    std::chrono::milliseconds sample_timeout{0};
     /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
     /// num_workers × prefetch_factor batches of memory. Ignored without workers.
     int prefetch_factor = 2;

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <stoker/collate/fetcher.hpp>
+
+namespace stoker::detail {
+
+/// Makes the samples of one batch by coroutines.
+class sample_maker {
+  public:
+    virtual ~sample_maker() = default;
+    /// Makes number `number` of the batch, from 0, and puts it in its place.
+    virtual boost::asio::awaitable<void> make(std::size_t number) = 0;
+};
+
+/// Awaits `maker.make` of the numbers up to `count`, as many at once as the limits let it. Those of
+/// a batch that began earlier go first. The first that fails, or takes longer than the limits'
+/// sample_timeout, cancels the others and is thrown once all have ended: as an `error` with its
+/// sample. All arguments are kept by reference.
+boost::asio::awaitable<void> make_samples(const fetch_task& task, std::size_t count,
+                                          sample_maker& maker, fetch_monitor& monitor,
+                                          const fetch_limits& limits);
+
+}  // namespace stoker::detail
