@@ -4,11 +4,13 @@
 #include <stoker/collate/column_access.hpp>
 #include <stoker/core/error.hpp>
 #include <stoker/core/index.hpp>
+#include <stoker/dataset/concat.hpp>
 #include <stoker/dataset/context.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/map.hpp>
 #include <stoker/dataset/random.hpp>
 #include <stoker/dataset/row.hpp>
+#include <stoker/dataset/subset.hpp>
 #include <stoker/dataset/worker_info.hpp>
 #include <stoker/loader/batch.hpp>
 #include <stoker/loader/loader.hpp>
@@ -17,6 +19,7 @@
 #include <stoker/loader/worker_init.hpp>
 #include <stoker/runtime/rethrow.hpp>
 #include <stoker/sampler/batch_sampler.hpp>
+#include <stoker/sampler/random_split.hpp>
 #include <stoker/sampler/sampler.hpp>
 #include <stoker/tensor/bf16.hpp>
 #include <stoker/tensor/dtype.hpp>

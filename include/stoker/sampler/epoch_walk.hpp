@@ -11,11 +11,6 @@
 
 namespace stoker::detail {
 
-/// Integers of any width and sign; bool counts nothing.
-template <class Value>
-concept index_value =
-    std::integral<std::remove_cvref_t<Value>> && !std::same_as<std::remove_cvref_t<Value>, bool>;
-
 /// A range of indices that can be walked once an epoch; need be neither sized nor const-iterable.
 template <class Range>
 concept index_range =
@@ -26,11 +21,6 @@ template <class Range>
 concept index_list_range = std::ranges::forward_range<Range> &&
     std::ranges::input_range<std::ranges::range_reference_t<Range>> &&
     index_value<std::ranges::range_reference_t<std::ranges::range_reference_t<Range>>>;
-
-/// Negative numbers wrap; `describe_index` gives them their sign back.
-constexpr index to_index(index_value auto value) {
-    return static_cast<index>(value);
-}
 
 /// What a sampler was made of: the range itself, or a callable that makes one for an epoch.
 template <class Source>
