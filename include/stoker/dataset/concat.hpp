@@ -123,7 +123,10 @@ class joined_dataset {
     }
     void open() requires(traits::opens) {
         for (std::size_t number = 0; number < datasets_.count(); ++number) {
-            datasets_.visit(number, []<class D>(D& each) { dataset_access<D>::open(each); });
+            datasets_.visit(number, []<class D>(D& each) {
+                if constexpr (dataset_access<D>::opens)
+                    dataset_access<D>::open(each);
+            });
         }
     }
 
