@@ -124,6 +124,9 @@ std::string sentence(const error_details& details) {
     if (details.pid != 0) {
         add_detail(where, "pid ", std::to_string(details.pid));
     }
+    if (!details.loader.empty()) {
+        add_detail(where, "loader ", details.loader);
+    }
     if (!where.empty()) {
         result += " (" + where + ")";
     }

@@ -16,6 +16,7 @@ constexpr long max_tasks = 1 << 20;  ///< num_workers × prefetch_factor
 constexpr long max_in_flight = 1 << 16;
 constexpr long max_batch_size = 1 << 30;
 constexpr long max_milliseconds = std::chrono::milliseconds(std::chrono::hours(24 * 365)).count();
+constexpr long max_threads = 4096;
 
 class complaints {
   public:
@@ -57,6 +58,7 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
     all.expect(options.epochs >= endless,
                "epochs is " + std::to_string(options.epochs) +
                    ", it must be 0 (not announced), a count, or stoker::endless");
+    all.expect_range("worker_threads", options.worker_threads, 0, max_threads);
     const long tasks = static_cast<long>(options.num_workers) * options.prefetch_factor;
     if (options.num_workers > 0 && options.prefetch_factor > 0) {
         all.expect_range("num_workers × prefetch_factor", tasks, 1, max_tasks);

@@ -13,6 +13,7 @@
 #include <stoker/loader/engine.hpp>
 
 #include <optional>
+#include <typeinfo>
 #include <utility>
 
 #include <boost/asio/bind_executor.hpp>
@@ -45,6 +46,34 @@ struct unbind {
         waiter->bound.reset();
     }
 };
+
+/// The error in flight with the loader's name, so that it tells which of several loaders failed.
+/// Only inside a handler.
+std::exception_ptr named(const std::string& loader) {
+    if (loader.empty())
+        return std::current_exception();
+    try {
+        throw;
+    } catch (const error& failure) {
+        if (typeid(failure) != typeid(error))
+            return std::current_exception();  // of a sampler's own kind, to be kept
+        error_details details = failure.details();
+        details.loader = loader;
+        return std::make_exception_ptr(error(std::move(details)));
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+/// Does `work`; errors that leave it have the loader's name.
+template <class Work>
+decltype(auto) with_name(const std::string& loader, Work&& work) {
+    try {
+        return work();
+    } catch (...) {
+        std::rethrow_exception(named(loader));
+    }
+}
 
 }  // namespace
 
@@ -95,8 +124,11 @@ struct engine::next_operation {
         }
         binding.reset();
         if (now == step::refused) {
-            finish(self, std::make_exception_ptr(
-                             error(errc::busy, "next() was called while another one is pending")));
+            error_details details{};
+            details.code = errc::busy;
+            details.text = "next() was called while another one is pending";
+            details.loader = parts.options().name;
+            finish(self, std::make_exception_ptr(error(std::move(details))));
             return;
         }
         if (self.cancelled() != asio::cancellation_type::none) {
@@ -126,7 +158,7 @@ struct engine::next_operation {
                 }
             }
         } catch (...) {
-            finish(self, std::current_exception());
+            finish(self, named(parts.options().name));
             return;
         }
         finish(self, nullptr, std::move(batch));
@@ -153,7 +185,10 @@ engine::engine(std::unique_ptr<machine> parts)
 engine::~engine() = default;
 
 std::shared_ptr<engine> engine::make(engine_parts parts) {
-    return std::shared_ptr<engine>(new engine(std::make_unique<machine>(std::move(parts))));
+    const std::string name = parts.options.name;
+    return with_name(name, [&] {
+        return std::shared_ptr<engine>(new engine(std::make_unique<machine>(std::move(parts))));
+    });
 }
 
 void engine::async_next(asio::any_io_executor executor, handler completion) {
@@ -164,33 +199,41 @@ void engine::async_next(asio::any_io_executor executor, handler completion) {
                                                                           bound, executor);
 }
 
-lease engine::next_blocking() {
+/// For the operations that must not run beside a `next()`.
+void engine::refuse_when_pending() const {
     if (machine_->pending)
         throw error(errc::busy, "a next() is pending on this loader");
-    const busy_mark mark(shared_from_this());
-    lease batch;
-    while (machine_->poll(batch) == outcome::pending && !machine_->spin(batch)) {
-        machine_->arm();
-        if (machine_->poll(batch) != outcome::pending)
-            break;
-        system::wait_readable(machine_->wait_descriptor(), -1, "the next batch");
-        machine_->wake();
-    }
-    return batch;
+}
+
+lease engine::next_blocking() {
+    return with_name(options().name, [this] {
+        refuse_when_pending();
+        const busy_mark mark(shared_from_this());
+        lease batch;
+        while (machine_->poll(batch) == outcome::pending && !machine_->spin(batch)) {
+            machine_->arm();
+            if (machine_->poll(batch) != outcome::pending)
+                break;
+            system::wait_readable(machine_->wait_descriptor(), -1, "the next batch");
+            machine_->wake();
+        }
+        return batch;
+    });
 }
 
 outcome engine::try_next(lease& batch) {
-    if (machine_->pending)
-        throw error(errc::busy, "a next() is pending on this loader");
-    outcome result = machine_->poll(batch);
-    if (result == outcome::pending) {
-        machine_->begin_wait();
-        machine_->glance();
-        result = machine_->poll(batch);
-    }
-    if (result != outcome::pending)
-        machine_->end_wait();
-    return result;
+    return with_name(options().name, [&] {
+        refuse_when_pending();
+        outcome result = machine_->poll(batch);
+        if (result == outcome::pending) {
+            machine_->begin_wait();
+            machine_->glance();
+            result = machine_->poll(batch);
+        }
+        if (result != outcome::pending)
+            machine_->end_wait();
+        return result;
+    });
 }
 
 bool engine::ready() {
@@ -203,10 +246,10 @@ bool engine::ready() {
 }
 
 void engine::restart() {
-    machine_->restart();
+    with_name(options().name, [this] { machine_->restart(); });
 }
 void engine::restart(std::uint64_t epoch) {
-    machine_->restart(epoch);
+    with_name(options().name, [&] { machine_->restart(epoch); });
 }
 std::uint64_t engine::size() const {
     return machine_->size();

@@ -78,6 +78,7 @@ engine::machine::machine(engine_parts parts)
     environment.control_memory = group_->control_memory();
     environment.result_bell = pool_->bell().number();
     environment.num_workers = options_.num_workers;
+    environment.worker_threads = options_.worker_threads;
     environment.seed = options_.seed;
     environment.in_flight = options_.in_flight;
     environment.sample_timeout = options_.sample_timeout.count();

@@ -168,6 +168,7 @@ std::string sweep_result::paste() const {
     text.add("in_order", chosen.in_order, by_default.in_order);
     text.add("seed", chosen.seed, by_default.seed);
     text.add("memory_limit_bytes", chosen.memory_limit_bytes, by_default.memory_limit_bytes);
+    text.add("worker_threads", chosen.worker_threads, by_default.worker_threads);
     return std::move(text).finish();  // not `epochs`, which was the sweep's
 }
 

@@ -177,6 +177,26 @@ void set_command_line(const std::string& name) {
     ::prctl(PR_SET_MM, PR_SET_MM_MAP, &map, sizeof map, 0);
 }
 
+/// At most `room` bytes from the start, no character of several bytes cut in two.
+std::string cut(const std::string& text, std::size_t room) {
+    if (text.size() <= room)
+        return text;
+    while (room > 0 && (static_cast<unsigned char>(text[room]) & 0xC0U) == 0x80U)
+        --room;
+    return text.substr(0, room);
+}
+
+/// "stoker:valid:w12" for "stoker:validation:w12", had it room for 16.
+std::string short_name(const std::string& name) {
+    constexpr std::size_t room = 15;
+    constexpr std::size_t longest_tail = 6;
+    const auto colon = name.rfind(':');
+    if (name.size() <= room || colon == std::string::npos || name.size() - colon > longest_tail)
+        return cut(name, room);
+    const std::string tail = name.substr(colon);
+    return cut(name.substr(0, colon), room - tail.size()) + tail;
+}
+
 struct orphan_start {
     void (*body)(void*);
     void* argument;
@@ -347,8 +367,8 @@ void reopen_inherited_files(std::span<const int> left_out) {
 }
 
 void name_process(const std::string& name) noexcept {
-    ::prctl(PR_SET_NAME, name.c_str(), 0, 0, 0);
     try {
+        ::prctl(PR_SET_NAME, short_name(name).c_str(), 0, 0, 0);
         set_command_line(name);
     } catch (...) {  // a name is a courtesy
     }

@@ -50,7 +50,8 @@ void close_inherited(std::span<const int> kept);
 /// under the same number and at the same place: an inherited one is shared with all relatives.
 void reopen_inherited_files(std::span<const int> left_out);
 
-/// The name that `ps` and `top` show; the short form (`comm`) keeps the first 15 characters.
+/// The name that `ps` and `top` show. The short form (`comm`) has room for 15 bytes: a longer name
+/// is cut there, but for what follows its last colon when that is as short as a worker's number.
 void name_process(const std::string& name) noexcept;
 
 /// Out-of-memory killers take workers before the training process.

@@ -149,6 +149,7 @@ class server {
             start.source = &source_;
             start.worker = worker;
             start.num_workers = shared_.num_workers;
+            start.worker_threads = shared_.worker_threads;
             start.seed = shared_.seed;
             start.in_flight = shared_.in_flight;
             start.sample_timeout = std::chrono::milliseconds(shared_.sample_timeout);

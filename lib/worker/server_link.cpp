@@ -144,6 +144,7 @@ void server_link::set_up(const worker_environment& environment) {
     server_request request;
     request.kind = request_kind::set_up;
     request.num_workers = environment.num_workers;
+    request.worker_threads = environment.worker_threads;
     request.seed = environment.seed;
     request.in_flight = environment.in_flight;
     request.sample_timeout = environment.sample_timeout;

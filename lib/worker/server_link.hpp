@@ -27,6 +27,7 @@ struct worker_environment {
     int control_memory = -1;  ///< borrowed
     int result_bell = -1;     ///< borrowed; one for all workers
     int num_workers = 0;
+    int worker_threads = 0;  ///< most of each pool inside a worker; 0: as they come
     std::uint64_t seed = 0;
     int in_flight = 1;                ///< samples of a coroutine dataset at once in a worker
     std::int64_t sample_timeout = 0;  ///< milliseconds; 0: none

@@ -43,6 +43,8 @@ struct server_request {
     std::int32_t worker = -1;
     std::int32_t num_workers = 0;
     std::int32_t in_flight = 1;
+    std::int32_t worker_threads = 0;
+    std::uint32_t reserved = 0;
     std::uint64_t seed = 0;
     std::int64_t sample_timeout = 0;  ///< milliseconds
     slot_geometry geometry{};

@@ -40,6 +40,7 @@
 #include "worker/batch_maker.hpp"
 #include "worker/batches_under_way.hpp"
 #include "worker/process.hpp"
+#include "worker/thread_cap.hpp"
 
 namespace asio = boost::asio;
 
@@ -330,6 +331,7 @@ void settle(worker_start& start) {
     reopen_inherited_files(kept);
     name_process(start.process_name);
     offer_to_oom_killer();
+    cap_threads(start.worker_threads);
     ::pthread_sigmask(SIG_SETMASK, &start.signals, nullptr);
 }
 

@@ -20,6 +20,7 @@ struct worker_start {
     fetcher* source = nullptr;
     int worker = 0;
     int num_workers = 0;
+    int worker_threads = 0;  ///< most of each pool of threads; 0: as they come
     std::uint64_t seed = 0;
     int in_flight = 1;                            ///< samples of a coroutine dataset at once
     std::chrono::milliseconds sample_timeout{0};  ///< 0: none

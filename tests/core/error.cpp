@@ -116,10 +116,11 @@ TEST_CASE("an error's text is one sentence with all it knows", "[core]") {
                                       .file = "train/17.png",
                                       .worker = 2,
                                       .pid = 4711,
-                                      .type = "png::failure"}};
+                                      .type = "png::failure",
+                                      .loader = "train"}};
     CHECK(std::string{failure.what()} ==
           "the dataset threw while it made a sample: bad header (png::failure, sample 17, "
-          "file train/17.png, worker 2, pid 4711); delete the file");
+          "file train/17.png, worker 2, pid 4711, loader train); delete the file");
     CHECK(failure.code() == errc::sample_failed);
     CHECK(failure.text() == "bad header.\n");
     CHECK(failure.remedy() == "delete the file");
@@ -128,6 +129,7 @@ TEST_CASE("an error's text is one sentence with all it knows", "[core]") {
     CHECK(failure.worker() == 2);
     CHECK(failure.pid() == 4711);
     CHECK(failure.type() == "png::failure");
+    CHECK(failure.loader() == "train");
 }
 
 TEST_CASE("an error says nothing about what it does not know", "[core]") {

@@ -178,7 +178,26 @@ TEST_CASE("a name shows in ps, the arguments stay for whoever holds them", "[wor
         out << comm << ' ' << line << ' ' << (before == argument);
         return 0;
     });
-    CHECK(outcome.text == "stoker:a-rather stoker:a-rather-long-name:w12 1");
+    CHECK(outcome.text == "stoker:a-ra:w12 stoker:a-rather-long-name:w12 1");
+}
+
+TEST_CASE("the short name keeps a worker's number, and characters whole", "[worker]") {
+    const auto comm_of = [](const char* name) {
+        return run_child([name](std::ostream& out) {
+                   name_process(name);
+                   std::string comm;
+                   std::getline(std::ifstream("/proc/self/comm"), comm);
+                   out << comm;
+                   return 0;
+               })
+            .text;
+    };
+    CHECK(comm_of("stoker:train:w3") == "stoker:train:w3");
+    CHECK(comm_of("stoker:validation:w4095") == "stoker:va:w4095");
+    CHECK(comm_of("stoker:a-long-server-name") == "stoker:a-long-s");
+    CHECK(comm_of("stoker:run:imagenet-large") == "stoker:run:imag");
+    CHECK(comm_of("stoker:prüfungen:w1") == "stoker:prüf:w1");
+    CHECK(comm_of("stoker:xxxüüüüü:w12") == "stoker:xxx:w12");
 }
 
 TEST_CASE("exit() in a process of ours runs none of the host's handlers", "[worker]") {

@@ -58,6 +58,7 @@ struct error_details {
     int worker = -1;                ///< worker number; -1: none, or the calling process
     long pid = 0;                   ///< process id of that worker
     std::string type{};             ///< type of the dataset's exception, demangled
+    std::string loader{};           ///< `loader_options::name` of the loader it came out of
 };
 
 /// The one exception class of stoker. `what()` is one sentence made of all details: cause, text,
@@ -84,6 +85,7 @@ class error : public std::runtime_error {
     int worker() const noexcept { return details().worker; }
     long pid() const noexcept { return details().pid; }
     const std::string& type() const noexcept { return details().type; }
+    const std::string& loader() const noexcept { return details().loader; }
     /// The text alone, without the details that what() adds.
     const std::string& text() const noexcept { return details().text; }
     /// What to do about it: the one given, or that of the code; never empty.

@@ -79,6 +79,7 @@ class engine : public std::enable_shared_from_this<engine> {
     struct waiter;
 
     explicit engine(std::unique_ptr<machine> parts);
+    void refuse_when_pending() const;
 
     std::unique_ptr<machine> machine_;
     std::unique_ptr<waiter> waiter_;

@@ -51,6 +51,10 @@ struct loader_options {
     /// Most bytes of batch memory (slots × batch); 0: no limit of ours. A loader that is known to
     /// need more is refused; a batch that would need more is an error of that batch.
     std::uint64_t memory_limit_bytes = 0;
+    /// Threads that each pool inside a worker may have (OpenMP, BLAS, OpenCV …), so that workers do
+    /// not fight for cores. Set there before the dataset's `open()`, whatever the environment says;
+    /// 0 leaves everything as the host has it. Ignored without workers.
+    int worker_threads = 1;
     /// Name in errors and in the workers' process names.
     std::string name{};
     /// Fork although the process has other threads. Only where none of them can hold a lock that
