@@ -7,8 +7,10 @@
 
 #include <cxxabi.h>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <ios>
 #include <stoker/core/error.hpp>
 #include <typeinfo>
 #include <utility>
@@ -194,42 +196,67 @@ std::string demangle(const std::type_info* type) {
     return result;
 }
 
-std::string text_of(const std::exception& exception) {
-    const char* text = exception.what();
-    std::string result = text == nullptr ? "" : text;
-    if (const auto* system = dynamic_cast<const std::system_error*>(&exception)) {
-        const std::error_code& code = system->code();
-        result +=
-            std::string{" ["} + code.category().name() + ":" + std::to_string(code.value()) + "]";
-    }
-    return result;
+std::string code_of(const std::error_code& code) {
+    return std::string{" ["} + code.category().name() + ":" + std::to_string(code.value()) + "]";
 }
 
-void append_cause(std::string& text, const std::exception_ptr& cause, int depth);
+/// Writes down one exception after the other: the outermost, then its causes.
+class description {
+  public:
+    /// `last_failure` is errno as it was when the exception was caught.
+    description(error_details& details, int last_failure)
+        : details_{details}, last_failure_{last_failure} {}
 
-void append_nested(std::string& text, const std::exception& exception, int depth) {
-    const auto* nested = dynamic_cast<const std::nested_exception*>(&exception);
-    if (nested != nullptr && nested->nested_ptr() != nullptr && depth < most_nested) {
-        append_cause(text, nested->nested_ptr(), depth + 1);
+    void add(const std::exception& exception) {
+        const char* text = exception.what();
+        details_.text += text == nullptr ? "" : text;
+        if (const auto* system = dynamic_cast<const std::system_error*>(&exception)) {
+            details_.text += code_of(system->code());
+        }
+        if (dynamic_cast<const std::ios_base::failure*>(&exception) != nullptr) {
+            add_last_failure();
+        }
+        const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&exception);
+        if (files != nullptr && details_.file.empty()) {
+            details_.file = files->path1().string();
+        }
     }
-}
 
-void append_cause(std::string& text, const std::exception_ptr& cause, int depth) {
-    text += text.empty() ? "because of " : "; because of ";
-    try {
-        std::rethrow_exception(cause);
-    } catch (const std::exception& exception) {
-        text += demangle(abi::__cxa_current_exception_type()) + ": " + text_of(exception);
-        append_nested(text, exception, depth);
-    } catch (...) {
-        text += demangle(abi::__cxa_current_exception_type());
+    void add_causes_of(const std::exception& exception, int depth = 0) {
+        const auto* nested = dynamic_cast<const std::nested_exception*>(&exception);
+        if (nested == nullptr || nested->nested_ptr() == nullptr || depth == most_nested) {
+            return;
+        }
+        details_.text += details_.text.empty() ? "because of " : "; because of ";
+        try {
+            nested->rethrow_nested();
+        } catch (const std::exception& cause) {
+            details_.text += demangle(abi::__cxa_current_exception_type()) + ": ";
+            add(cause);
+            add_causes_of(cause, depth + 1);
+        } catch (...) {
+            details_.text += demangle(abi::__cxa_current_exception_type());
+        }
     }
-}
+
+  private:
+    /// Streams of the standard library do not say why they fail: the system has, a moment ago.
+    void add_last_failure() {
+        if (last_failure_ != 0) {
+            const std::error_code code{last_failure_, std::generic_category()};
+            details_.text += "; errno was: " + code.message() + code_of(code);
+        }
+    }
+
+    error_details& details_;
+    int last_failure_;
+};
 
 }  // namespace
 
 error_details describe(const std::exception_ptr& exception, errc fallback) {
     error_details details{.code = fallback};
+    description written{details, errno};
     if (exception == nullptr) {
         return details;
     }
@@ -237,21 +264,17 @@ error_details describe(const std::exception_ptr& exception, errc fallback) {
         std::rethrow_exception(exception);
     } catch (const error& own) {
         details = own.details();
-        append_nested(details.text, own, 0);
+        written.add_causes_of(own);
         return details;
     } catch (const std::exception& other) {
-        details.text = text_of(other);
-        append_nested(details.text, other, 0);
-        if (const auto* files = dynamic_cast<const std::filesystem::filesystem_error*>(&other)) {
-            details.file = files->path1().string();
-        }
+        written.add(other);
+        written.add_causes_of(other);
     } catch (const char* text) {
         details.text = text == nullptr ? "" : text;
     } catch (const std::string& text) {
         details.text = text;
     } catch (const std::error_code& code) {
-        details.text = code.message() + " [" + code.category().name() + ":" +
-                       std::to_string(code.value()) + "]";
+        details.text = code.message() + code_of(code);
     } catch (...) {
         details.text = "an exception without a text";
     }

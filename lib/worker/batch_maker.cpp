@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <optional>
 #include <string>
@@ -45,6 +46,7 @@ class remembering_monitor final : public fetch_monitor {
 
     void begin_sample(index sample) noexcept override {
         sample_ = sample;
+        errno = 0;  // a report may have to tell it: let it be of this sample
         next_.begin_sample(sample);
     }
     void end_sample(index sample) noexcept override { next_.end_sample(sample); }

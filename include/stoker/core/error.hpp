@@ -100,8 +100,9 @@ namespace detail {
 
 /// The details of an exception in flight, as a worker would report it: an `error` keeps its own,
 /// anything else becomes `fallback` with its type and its text. Codes of std::system_error and
-/// nested exceptions are appended to the text; the path of a std::filesystem error becomes `file`.
-/// A null pointer gives `fallback` without text.
+/// nested exceptions are appended to the text, to that of a stream's exception also errno as it is
+/// now; the path of a std::filesystem error, nested ones included, becomes `file`. A null pointer
+/// gives `fallback` without text.
 error_details describe(const std::exception_ptr& exception, errc fallback);
 
 }  // namespace detail

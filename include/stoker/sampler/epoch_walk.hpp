@@ -61,8 +61,13 @@ class epoch_walk {
             start(source_);
         }
     }
-    /// Before the first `begin` as well as behind the last element.
-    bool at_end() const { return !place_ || place_->here == place_->last; }
+    /// Before the first `begin` as well as behind the last element. A range that has ended is not
+    /// asked again, whatever it would say.
+    bool at_end() {
+        if (place_ && place_->here == place_->last)
+            end();
+        return !place_;
+    }
     decltype(auto) current() { return *place_->here; }
     void advance() { ++place_->here; }
     /// Gives up the rest of the epoch.
