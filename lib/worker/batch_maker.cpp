@@ -155,6 +155,7 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
     }
     if (monitor.abandoned())
         co_return answer(task, result_status::dropped, 0);
+    errno = 0;  // of whichever coroutine came last, not of the one that failed
     if (failure)
         co_return report(slots, task, settings, std::nullopt, failure);
     co_return answer(task, result_status::ready, bytes);
