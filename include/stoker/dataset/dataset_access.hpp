@@ -206,11 +206,13 @@ struct dataset_access {
                                     const Context&... c) {
         return pointed_dataset<D>::of(dataset).get(indices, c...);
     }
-    static decltype(auto) open(D& dataset) requires opens {
-        auto& self = pointed_dataset<D>::of(dataset);
-        static_assert(gives_nothing<decltype(self.open())>(),
-                      "stoker: a dataset's open() returns void or awaitable<void>");
-        return self.open();
+    static decltype(auto) open([[maybe_unused]] D& dataset) {
+        if constexpr (opens) {
+            auto& self = pointed_dataset<D>::of(dataset);
+            static_assert(gives_nothing<decltype(self.open())>(),
+                          "stoker: a dataset's open() returns void or awaitable<void>");
+            return self.open();
+        }
     }
 
     /// Its functions are coroutines.
