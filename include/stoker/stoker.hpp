@@ -8,6 +8,8 @@
 #include <stoker/dataset/context.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/map.hpp>
+#include <stoker/dataset/padded.hpp>
+#include <stoker/dataset/ragged.hpp>
 #include <stoker/dataset/random.hpp>
 #include <stoker/dataset/row.hpp>
 #include <stoker/dataset/subset.hpp>

@@ -1,11 +1,28 @@
 #include <algorithm>
 
 #include <stoker/collate/column.hpp>
+#include <stoker/core/error.hpp>
+
+#include "collate/shape_text.hpp"
 
 namespace stoker::detail {
+namespace {
+
+/// Beyond this no memory is: offsets and bytes can be added without a look at overflow.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 56;
+
+[[noreturn]] void throw_too_large(const column& described, const column_record& record) {
+    const std::span<const std::uint64_t> extents(record.extents);
+    throw error(errc::batch_too_large, "column '" + described.name + "' would have shape " +
+                                           shape_text(extents.first(record.rank)));
+}
+
+}  // namespace
 
 bool column::fixed() const {
-    return std::find(extents.begin(), extents.end(), unknown_extent) == extents.end();
+    const bool row_a_sample = kind == column_kind::rows || kind == column_kind::lengths;
+    return row_a_sample &&
+           std::find(extents.begin(), extents.end(), unknown_extent) == extents.end();
 }
 
 std::uint64_t column::sample_bytes() const {
@@ -13,6 +30,24 @@ std::uint64_t column::sample_bytes() const {
     for (const std::uint64_t extent : extents)
         bytes *= extent;
     return bytes;
+}
+
+void set_bytes(column_record& record, const column& described) {
+    std::uint64_t bytes = described.element_bytes;
+    for (std::uint64_t axis = 0; axis < record.rank; ++axis) {
+        if (__builtin_mul_overflow(bytes, record.extents[axis], &bytes) || bytes > most_bytes)
+            throw_too_large(described, record);
+    }
+    record.bytes = bytes;
+}
+
+std::uint64_t place_columns(const std::vector<column>& columns, column_record* records) {
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        records[i].offset = align_up(end, column_alignment);
+        end = records[i].offset + records[i].bytes;
+    }
+    return end;
 }
 
 bool schema::fixed() const {

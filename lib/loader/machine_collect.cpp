@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <stoker/core/error.hpp>
+#include "collate/layout_check.hpp"
 #include "loader/machine.hpp"
 #include "worker/batch_maker.hpp"
 
@@ -73,32 +74,8 @@ bool engine::machine::read_records(slot_record& record, std::uint64_t data_bytes
     const column_record* written = slots.records(record.slot);
     std::copy_n(written, record.records.size(), record.records.begin());
     record.bytes = data_bytes;
-    if (data_bytes > slots.geometry().data_limit)
-        return false;
-    for (std::size_t i = 0; i < record.records.size(); ++i) {
-        const column_record& column = record.records[i];
-        const std::vector<std::uint64_t>& sample = columns_.columns[i].extents;
-        if (column.rank != sample.size() + 1 || column.rank > max_rank ||
-            column.extents[0] != record.indices.size() || column.offset % column_alignment != 0 ||
-            column.offset > data_bytes || column.bytes > data_bytes - column.offset) {
-            return false;
-        }
-        for (std::size_t axis = 0; axis < sample.size(); ++axis) {
-            if (sample[axis] != unknown_extent && sample[axis] != column.extents[axis + 1])
-                return false;
-        }
-        std::uint64_t elements = 1;
-        for (std::uint64_t axis = 0; axis < column.rank; ++axis) {
-            if (__builtin_mul_overflow(elements, column.extents[axis], &elements))
-                return false;
-        }
-        std::uint64_t bytes = 0;
-        if (__builtin_mul_overflow(elements, columns_.columns[i].element_bytes, &bytes) ||
-            bytes > column.bytes) {
-            return false;
-        }
-    }
-    return true;
+    return data_bytes <= slots.geometry().data_limit &&
+           fits(columns_, record.indices.size(), record.data, data_bytes, record.records.data());
 }
 
 outcome engine::machine::poll(lease& batch) {

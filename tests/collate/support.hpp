@@ -22,6 +22,7 @@ class test_memory final : public detail::batch_memory {
         return start();
     }
     std::byte* start() { return storage_.bytes.data(); }
+    void fill() { storage_.bytes.fill(std::byte{0xcd}); }
     std::uint64_t asked() const { return asked_; }
     int times_asked() const { return times_asked_; }
 

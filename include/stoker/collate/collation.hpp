@@ -34,7 +34,8 @@ using like_byte = std::conditional_t<std::is_const_v<Byte>, const Element, Eleme
                                        const std::uint64_t* first_extents, index other,
                                        const std::uint64_t* other_extents);
 
-/// How members of one type become columns: specialise this for a member type, and nothing else.
+/// How members of one type become columns: specialise this for a member type, in a header that
+/// `member_types.hpp` includes, and nothing else.
 ///
 /// A specialisation has
 /// - `column_count`, and `fixed`: a batch's layout follows from its number of samples;
@@ -42,13 +43,25 @@ using like_byte = std::conditional_t<std::is_const_v<Byte>, const Element, Eleme
 /// - `view(data, records)`: the typed view of its columns in a batch;
 /// - `plan`: what is learned from a batch's samples. Unless fixed, `add(member, sample, columns)`
 ///   sees each of them, in order, then `finish(samples, columns, records)` fills rank, extents and
-///   bytes of the records; then, or at once when fixed, `store(member, starts, number)` writes each
-///   to its columns, which begin at `starts`.
+///   bytes of the records, and, when there is memory, `begin(starts)` writes what belongs to no
+///   sample; then, or at once when fixed, `store(member, starts, number)` writes each to its
+///   columns, which begin at `starts`; in order unless fixed.
+///
+/// Members come as pointers, null where a std::optional around them is empty.
 template <class Member>
 struct collation {
     static_assert(sizeof(Member) == 0,
-                  "stoker: member type cannot be collated; use stoker::tensor, arithmetic types, "
-                  "bool, enums, f16, bf16, std::array of these, or a nested struct");
+                  "stoker: member type cannot be collated; use arithmetic types, bool, enums, f16, "
+                  "bf16, stoker::tensor, std::array of these, stoker::padded, stoker::ragged, "
+                  "std::string, std::optional of these, or a nested struct; or a stoker::collate");
+};
+
+template <class T, class Allocator>
+struct collation<std::vector<T, Allocator>> {
+    static_assert(sizeof(T) == 0,
+                  "stoker: a std::vector member does not say how it is collated; use "
+                  "stoker::padded<T, value>, [batch, longest] with lengths, or stoker::ragged<T>, "
+                  "values with offsets, which are filled like one");
 };
 
 /// Scalars, arrays and tensors: one column.
@@ -82,9 +95,11 @@ struct collation<Member> {
 
     class plan {
       public:
-        void add(const Member& member, index sample, const column* columns) {
+        void add(const Member* member, index sample, const column* columns) {
             if constexpr (!fixed) {
-                const auto shape = member.shape();
+                if (member == nullptr)
+                    return;
+                const auto shape = member->shape();
                 std::array<std::uint64_t, extents::rank> found{};
                 std::copy(shape.begin(), shape.end(), found.begin());
                 if (!any_) {
@@ -97,31 +112,46 @@ struct collation<Member> {
             }
         }
         void finish(std::uint64_t samples, const column* columns, column_record* records) const {
-            std::uint64_t bytes = samples * columns->element_bytes;
             records->rank = extents::rank + 1;
             records->extents = {samples};
             for (std::size_t axis = 0; axis < extents::rank; ++axis) {
-                std::uint64_t extent = 0;
-                if constexpr (fixed) {
-                    extent = extents::values[axis];
-                } else {
-                    extent = agreed_[axis];
+                std::uint64_t extent = extents::values[axis];
+                if constexpr (!fixed) {
+                    if (extents::values[axis] == dynamic)
+                        extent = agreed_[axis];
                 }
                 records->extents[axis + 1] = extent;
-                bytes *= extent;
             }
-            records->bytes = bytes;
+            set_bytes(*records, *columns);
         }
-        void store(const Member& member, std::byte* const* starts, std::uint64_t number) const {
-            if constexpr (fixed) {
-                constexpr std::size_t bytes = row_bytes<Member>;
-                std::memcpy(*starts + number * bytes, std::addressof(member), bytes);
-            } else if (const std::size_t bytes = member.size() * sizeof(element_type); bytes > 0) {
-                std::memcpy(*starts + number * bytes, member.data(), bytes);
+        void begin(std::byte* const*) const {}
+        void store(const Member* member, std::byte* const* starts, std::uint64_t number) const {
+            const std::size_t bytes = bytes_of_one();
+            if (bytes == 0)
+                return;
+            std::byte* const place = *starts + number * bytes;
+            if (member == nullptr) {
+                std::memset(place, 0, bytes);
+            } else if constexpr (fixed) {
+                std::memcpy(place, member, bytes);
+            } else {
+                std::memcpy(place, member->data(), bytes);
             }
         }
 
       private:
+        /// Without samples that have it, a run-time extent is 0.
+        std::size_t bytes_of_one() const {
+            if constexpr (fixed) {
+                return row_bytes<Member>;
+            } else {
+                std::size_t bytes = sizeof(element_type);
+                for (const std::uint64_t extent : agreed_)
+                    bytes *= static_cast<std::size_t>(extent);
+                return bytes;
+            }
+        }
+
         struct nothing {};
         using agreed = std::conditional_t<fixed, nothing, std::array<std::uint64_t, extents::rank>>;
         [[no_unique_address]] agreed agreed_{};
@@ -172,10 +202,10 @@ struct collation<Struct> {
 
     class plan {
       public:
-        void add(const Struct& sample, index number, const column* columns) {
+        void add(const Struct* sample, index number, const column* columns) {
             for_each_number<field_total>(
                 [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-                    std::get<I>(plans_).add(field<I>(sample), number, columns + first_columns[I]);
+                    std::get<I>(plans_).add(member<I>(sample), number, columns + first_columns[I]);
                 });
         }
         void finish(std::uint64_t samples, const column* columns, column_record* records) const {
@@ -185,14 +215,25 @@ struct collation<Struct> {
                                                records + first_columns[I]);
                 });
         }
-        void store(const Struct& sample, std::byte* const* starts, std::uint64_t number) const {
+        void begin(std::byte* const* starts) const {
             for_each_number<field_total>(
                 [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-                    std::get<I>(plans_).store(field<I>(sample), starts + first_columns[I], number);
+                    std::get<I>(plans_).begin(starts + first_columns[I]);
+                });
+        }
+        void store(const Struct* sample, std::byte* const* starts, std::uint64_t number) const {
+            for_each_number<field_total>(
+                [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+                    std::get<I>(plans_).store(member<I>(sample), starts + first_columns[I], number);
                 });
         }
 
       private:
+        template <std::size_t I>
+        static const field_type<Struct, I>* member(const Struct* sample) {
+            return sample == nullptr ? nullptr : std::addressof(field<I>(*sample));
+        }
+
         template <class Numbers>
         struct tuple_of_plans;
         template <std::size_t... I>

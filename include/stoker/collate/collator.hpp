@@ -3,11 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
-#include <stoker/collate/collation.hpp>
 #include <stoker/collate/column.hpp>
 #include <stoker/collate/fetcher.hpp>
+#include <stoker/collate/member_types.hpp>
 #include <stoker/core/index.hpp>
 
 namespace stoker::detail {
@@ -42,23 +43,20 @@ class default_collator {
 
     /// Only when fixed.
     static void store(const Sample& sample, std::byte* const* starts, std::uint64_t number) {
-        plan_type{}.store(sample, starts, number);
+        plan_type{}.store(std::addressof(sample), starts, number);
     }
 
     std::uint64_t collate(std::span<Sample> samples, std::span<const index> indices,
                           batch_memory& memory, column_record* records) const {
         plan_type plan;
         for (std::size_t i = 0; i < samples.size(); ++i)
-            plan.add(samples[i], indices[i], schema_.columns.data());
+            plan.add(std::addressof(samples[i]), indices[i], schema_.columns.data());
         plan.finish(samples.size(), schema_.columns.data(), records);
-        std::uint64_t bytes = 0;
-        for (std::size_t column = 0; column < column_count; ++column) {
-            records[column].offset = align_up(bytes, column_alignment);
-            bytes = records[column].offset + records[column].bytes;
-        }
+        const std::uint64_t bytes = place_columns(schema_.columns, records);
         const auto starts = column_starts<column_count>(memory.data(bytes), records);
+        plan.begin(starts.data());
         for (std::size_t i = 0; i < samples.size(); ++i)
-            plan.store(samples[i], starts.data(), i);
+            plan.store(std::addressof(samples[i]), starts.data(), i);
         return bytes;
     }
 

@@ -5,9 +5,8 @@
 #include <string_view>
 #include <tuple>
 
-#include <stoker/collate/collation.hpp>
 #include <stoker/collate/column_view.hpp>
-#include <stoker/collate/struct_view.hpp>
+#include <stoker/collate/member_types.hpp>
 
 namespace stoker::detail {
 
@@ -23,10 +22,10 @@ struct column_access {
     /// A tuple of one view for each member.
     template <class Byte>
     static auto columns(Byte* data, const column_record* records) {
-        if constexpr (dense_member<Sample>) {
-            return std::tuple{collation_type::view(data, records)};
-        } else {
+        if constexpr (struct_member<Sample>) {
             return struct_view<Sample, Byte>(data, records).columns();
+        } else {
+            return std::tuple{collation_type::view(data, records)};
         }
     }
     /// `Owner` is Sample; deduced, since a sample that is no class has no members to point to.

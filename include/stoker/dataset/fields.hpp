@@ -18,7 +18,7 @@ namespace stoker::detail {
 /// Converts to anything: stands for a member in `S{anything, …}`.
 struct anything {
     template <class T>
-    constexpr operator T() const noexcept;
+    operator T() const noexcept;
 };
 
 template <std::size_t>
