@@ -11,22 +11,27 @@ namespace stoker {
 
 namespace detail {
 
-/// `Value` as an element, if it is one: -1 is no std::uint8_t, 0.5 no int.
+/// `Value` as an element.
 template <element T, auto Value>
 constexpr T padding_of() {
-    using given = decltype(Value);
-    if constexpr (std::same_as<T, given>) {
-        return Value;
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
-        constexpr T padding = static_cast<T>(Value);
-        static_assert(static_cast<given>(padding) == Value && (padding < T{}) == (Value < given{}),
-                      "stoker: padded<T, value> needs a value that a T can be");
-        return padding;
+    if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+        return static_cast<T>(Value);
     } else {  // f16, bf16
-        constexpr T padding{static_cast<float>(Value)};
-        static_assert(static_cast<given>(static_cast<float>(padding)) == Value,
-                      "stoker: padded<T, value> needs a value that a T can be");
-        return padding;
+        return T{static_cast<float>(Value)};
+    }
+}
+
+/// Whether `Value` is one: -1 is no std::uint8_t, 0.5 no int.
+template <element T, auto Value>
+constexpr bool is_padding() {
+    using given = decltype(Value);
+    constexpr T padding = padding_of<T, Value>();
+    if constexpr (std::same_as<T, given>) {
+        return true;
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+        return static_cast<given>(padding) == Value && (padding < T{}) == (Value < given{});
+    } else {
+        return static_cast<given>(static_cast<float>(padding)) == Value;
     }
 }
 
@@ -57,6 +62,8 @@ class padded : public detail::sequence<T> {
   public:
     using detail::sequence<T>::sequence;
     using element_type = typename detail::dense_trait<T>::element_type;
+    static_assert(detail::is_padding<element_type, Value>(),
+                  "stoker: padded<T, value> needs a value that a T can be");
     /// What stands beyond each list's end.
     static constexpr element_type padding = detail::padding_of<element_type, Value>();
 };

@@ -1,13 +1,14 @@
-// expect: stoker: member type cannot be collated; use stoker::tensor, arithmetic types
+// expect: stoker: member type cannot be collated; use arithmetic types, bool, enums
+#include <map>
 #include <stoker/collate/dataset_fetcher.hpp>
-#include <stoker/tensor/tensor.hpp>
+#include <stoker/dataset/ragged.hpp>
 #include <vector>
 
 struct sentence {
 #ifdef CONTROL
-    stoker::tensor<int, stoker::dynamic> tokens;
+    stoker::ragged<int> counts;
 #else
-    std::vector<int> tokens;
+    std::map<int, int> counts;
 #endif
     int label;
 };
