@@ -49,7 +49,7 @@ class ragged_struct_view {
     /// Views of all members, in order, for structured bindings.
     auto columns() const {
         return [this]<std::size_t... I>(std::index_sequence<I...>) {
-            return std::tuple{view<detail::field_type<Struct, I>>(I)...};
+            return std::tuple{this->template view<detail::field_type<Struct, I>>(I)...};
         }
         (typename collation_type::numbers{});
     }

@@ -15,10 +15,13 @@
 
 namespace stoker::detail {
 
-/// Converts to anything: stands for a member in `S{anything, …}`.
+/// Converts to anything: stands for a member in `S{anything, …}`. Defined, though it is never
+/// called: compilers instantiate what would call it, such as the constructors of std::optional.
 struct anything {
     template <class T>
-    operator T() const noexcept;
+    operator T() const noexcept {
+        __builtin_unreachable();
+    }
 };
 
 template <std::size_t>

@@ -1,4 +1,4 @@
-// expect: stoker: a std::vector member does not say how it is collated; use stoker::padded<T, value>
+// expect: stoker: a std::vector member does not say how it is collated; use stoker::padded
 #include <stoker/collate/dataset_fetcher.hpp>
 #include <vector>
 
