@@ -74,14 +74,15 @@ concept has_size = requires(D& dataset) {
     static_cast<std::uint64_t>(dataset.size());
 }
 || std::ranges::sized_range<D>;
+// Asked with an index that is a variable: g++ takes `index{}` for a null pointer.
 template <class D>
-concept reads_with_context = requires(D& dataset, row<typename read_sample<D>::type> place,
-                                      context& c) {
-    dataset.read(index{}, place, c);
+concept reads_with_context = requires(D& dataset, index i,
+                                      row<typename read_sample<D>::type> place, context& c) {
+    dataset.read(i, place, c);
 };
 template <class D>
-concept reads_plain = requires(D& dataset, row<typename read_sample<D>::type> place) {
-    dataset.read(index{}, place);
+concept reads_plain = requires(D& dataset, index i, row<typename read_sample<D>::type> place) {
+    dataset.read(i, place);
 };
 template <class D>
 concept gets_batch_with_context = requires(D& dataset, const batch_context& c) {
@@ -92,12 +93,12 @@ concept gets_batch = requires(D& dataset) {
     dataset.get(std::span<const index>());
 };
 template <class D>
-concept gets_with_context = requires(D& dataset, context& c) {
-    dataset.get(index{}, c);
+concept gets_with_context = requires(D& dataset, index i, context& c) {
+    dataset.get(i, c);
 };
 template <class D>
-concept gets_plain = requires(D& dataset) {
-    dataset.get(index{});
+concept gets_plain = requires(D& dataset, index i) {
+    dataset.get(i);
 };
 /// Ranges of the standard library's kind, and range-v3's, which has its own concepts.
 template <class D>

@@ -27,6 +27,19 @@ struct anything {
 template <std::size_t>
 using any_one = anything;
 
+/// Converts to any base of S.
+template <class S>
+struct any_base {
+    template <class T>
+        requires(std::is_base_of_v<T, S> && !std::is_same_v<T, S>)
+    constexpr operator T() const noexcept;
+};
+/// An aggregate whose first initialiser is that of a base class.
+template <class S>
+concept derived_sample = requires {
+    S{any_base<S>{}};
+};
+
 template <class S, std::size_t... Before>
 constexpr bool takes(std::index_sequence<Before...>) {
     return requires {
@@ -79,6 +92,9 @@ constexpr bool has_c_array(std::index_sequence<Place...>) {
 template <class S>
 struct check_fields {
     static constexpr std::size_t initialisers = count_initialisers<S>();
+    static constexpr bool derived = derived_sample<S>;
+    static_assert(!derived,
+                  "stoker: a sample struct may not have a base class; make it a member instead");
     static_assert(initialisers > 0, "stoker: a sample struct needs at least one member");
     static_assert(initialisers <= most_fields,
                   "stoker: a sample struct may have 100 members and no C array; "
@@ -92,7 +108,8 @@ struct check_fields {
     static_assert(!c_array,
                   "stoker: a sample struct may not have C arrays as members; "
                   "use std::array or stoker::tensor in place of T member[N]");
-    static constexpr bool value = initialisers > 0 && initialisers <= most_fields && !c_array;
+    static constexpr bool value =
+        !derived && initialisers > 0 && initialisers <= most_fields && !c_array;
 };
 
 /// Members of S; 0 when `check_fields` has refused it.

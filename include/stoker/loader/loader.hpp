@@ -131,6 +131,10 @@ class loader {
         static_assert(!detail::is_bare_future<std::decay_t<Token>>::value,
                       "stoker: a bare use_future completes on hidden threads of Asio's own: write "
                       "boost::asio::bind_executor(io.get_executor(), boost::asio::use_future)");
+        static_assert(
+            boost::asio::completion_token_for<Token, void(std::exception_ptr, batch_type)>,
+            "stoker: next() takes a completion token, or a handler that can be called with "
+            "(std::exception_ptr, batch)");
         return boost::asio::async_initiate<Token, void(std::exception_ptr, batch_type)>(
             start_next{engine_}, token);
     }
