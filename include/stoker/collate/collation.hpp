@@ -50,7 +50,17 @@ using like_byte = std::conditional_t<std::is_const_v<Byte>, const Element, Eleme
 /// Members come as pointers, null where a std::optional around them is empty.
 template <class Member>
 struct collation {
-    static_assert(sizeof(Member) == 0,
+    static constexpr bool closed_class = std::is_class_v<Member> && !std::is_aggregate_v<Member>;
+    static_assert(
+        !closed_class,
+        "stoker: member type cannot be collated, since it is a class with constructors, "
+        "private members or virtual functions; make it a plain struct, use stoker::padded, "
+        "stoker::ragged or std::string, or give the loader a stoker::collate");
+    static_assert(
+        !std::is_pointer_v<Member>,
+        "stoker: member type cannot be collated, since a pointer means nothing in another "
+        "process; use the values themselves");
+    static_assert(closed_class || std::is_pointer_v<Member>,
                   "stoker: member type cannot be collated; use arithmetic types, bool, enums, f16, "
                   "bf16, stoker::tensor, std::array of these, stoker::padded, stoker::ragged, "
                   "std::string, std::optional of these, or a nested struct; or a stoker::collate");

@@ -1,4 +1,4 @@
-// expect: stoker: member type cannot be collated; use arithmetic types, bool, enums
+// expect: stoker: member type cannot be collated
 #include <map>
 #include <stoker/collate/dataset_fetcher.hpp>
 #include <stoker/dataset/ragged.hpp>
