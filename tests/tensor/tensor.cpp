@@ -7,6 +7,7 @@
 #include <stoker/tensor/f16.hpp>
 #include <stoker/tensor/tensor.hpp>
 #include <type_traits>
+#include <utility>
 
 #include "support/catch.hpp"
 
@@ -54,6 +55,15 @@ TEST_CASE("Elements lie in row-major order", "[tensor]") {
     CHECK(numbers.shape() == std::array<std::size_t, 3>{2, 3, 4});
     numbers.fill(7);
     CHECK(numbers(1, 1, 1) == 7);
+}
+
+TEST_CASE("A tensor of one axis is indexed like an array", "[tensor]") {
+    tensor<int, 3> fixed{1, 2, 3};
+    fixed[1] = 7;
+    CHECK(std::as_const(fixed)[1] == 7);
+    tensor<float, dynamic> sized(4);
+    sized[3] = 2.5F;
+    CHECK(sized(3) == 2.5F);
 }
 
 TEST_CASE("A list sets the first elements, and may not have too many", "[tensor]") {

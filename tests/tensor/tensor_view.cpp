@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <ranges>
@@ -71,6 +73,14 @@ TEST_CASE("A view is a range over its first axis", "[tensor]") {
     CHECK((view.end() - view.begin()) == 4);
     CHECK((*(view.begin() + 2)).data() == numbers.data() + 6);
     CHECK(view.begin()[3].data() == numbers.data() + 9);
+}
+
+TEST_CASE("All elements of a view are a range, whatever its axes", "[tensor]") {
+    std::array<int, 12> memory{};
+    std::iota(memory.begin(), memory.end(), 0);
+    const tensor_view<int, 2, 3, 2> view(memory.data());
+    CHECK(std::ranges::equal(view.elements(), memory));
+    CHECK(tensor_view<const int, dynamic>().elements().empty());
 }
 
 TEST_CASE("Inner dynamic extents count in strides", "[tensor]") {

@@ -144,6 +144,14 @@ class tensor {
         requires(sizeof...(At) == sizeof...(Extents))
     constexpr const T& operator()(At... at) const { return data()[shape_.offset(at...)]; }
 
+    /// The same where there is one axis.
+    template <std::integral At>
+        requires(sizeof...(Extents) == 1)
+    constexpr T& operator[](At at) { return (*this)(at); }
+    template <std::integral At>
+        requires(sizeof...(Extents) == 1)
+    constexpr const T& operator[](At at) const { return (*this)(at); }
+
     constexpr void fill(const T& value) { std::fill(begin(), end(), value); }
 
     /// Equal shapes and equal elements.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <iterator>
 #include <ranges>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -130,6 +131,8 @@ class tensor_view {
     constexpr std::array<std::size_t, sizeof...(Extents)> shape() const { return shape_.extents(); }
     /// All `size()` elements lie here in row-major order, without gaps.
     constexpr T* data() const { return data_; }
+    /// The same as a range, whatever the number of axes.
+    constexpr std::span<T> elements() const { return {data_, size()}; }
 
     /// The element at one index for each axis.
     template <std::integral... At>
