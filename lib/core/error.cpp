@@ -70,6 +70,15 @@ constexpr std::array wordings{
             "await next() before calling it again, and use a loader from one thread at a time"},
     wording{errc::resource, "a system call failed",
             "look at the limits of the process (ulimit -a) and at what the system has left"},
+    wording{errc::no_device, "there is no such device",
+            "check the device's number, the driver (nvidia-smi) and CUDA_VISIBLE_DEVICES, or use "
+            "stoker::host_device()"},
+    wording{errc::device_failed, "a call of the device failed",
+            "look for an earlier failure of the program's own kernels (compute-sanitizer finds "
+            "them), and for device memory that others hold; then construct the feed anew"},
+    wording{errc::stream_captured, "the stream is being captured into a graph",
+            "call on() before the capture or just before the graph's launch, and release the "
+            "batch after it"},
 };
 
 constexpr wording unknown{{}, "an unknown error", "report the number as a bug of stoker"};

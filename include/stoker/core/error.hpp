@@ -34,6 +34,9 @@ enum class errc : int {
     protocol,             ///< a worker sent what it must not send
     busy,                 ///< a second operation on a loader that already has one pending
     resource,             ///< a system call failed
+    no_device,            ///< there is no such device, or none at all
+    device_failed,        ///< a device's call failed
+    stream_captured,      ///< a stream that is captured into a graph cannot wait for a batch
 };
 
 /// The cause, in a few words; never empty, one of its own for each value.
