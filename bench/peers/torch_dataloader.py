@@ -5,9 +5,10 @@ collate, into shared memory. Workers have one intra-op thread (PyTorch's own def
 checks one word of every sample, for a whole batch at once. Start method: fork, the fastest, except
 where a case asks for a fork server; --spawn asks for spawn there.
 
-    torch_dataloader.py BENCH CASE [--count] [--spawn]
+    torch_dataloader.py BENCH CASE [--count] [--spawn] [--asyncio]
 """
 
+import asyncio
 import ctypes
 import json
 import os
@@ -15,7 +16,7 @@ import sys
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, SequentialSampler
 
 IMAGE_BYTES = 3 * 224 * 224
 EPOCH_SAMPLES = 1 << 30  # more than a run gets through
@@ -227,8 +228,64 @@ def epoch_gap(case, _count):
         report(metric, values[len(values) // 2], "ms")
 
 
+class Distant(Dataset):
+    """Each sample takes 20 ms to come."""
+
+    def __len__(self):
+        return 100_000
+
+    def __getitem__(self, index):
+        time.sleep(20e-3)
+        return index
+
+
+class DistantBatches(Distant):
+    """A whole batch by one call, its samples awaited together, up to so many at once."""
+
+    def __init__(self, in_flight):
+        self.in_flight = in_flight
+
+    def __getitem__(self, indices):
+        return asyncio.run(self.gather(indices))
+
+    async def gather(self, indices):
+        places = asyncio.Semaphore(self.in_flight)
+
+        async def one(index):
+            async with places:
+                await asyncio.sleep(20e-3)
+                return index
+
+        return torch.tensor(await asyncio.gather(*map(one, indices)))
+
+
+def latency(case, _count):
+    batch_size, in_flight = 16, int(case[1:])
+    prefetch = 2 + 2 * in_flight // batch_size
+    if "--asyncio" in sys.argv:
+        dataset = DistantBatches(in_flight)
+        batches = BatchSampler(SequentialSampler(dataset), batch_size, drop_last=False)
+        loader = DataLoader(dataset, batch_size=None, sampler=batches, num_workers=2,
+                            prefetch_factor=prefetch)
+    else:
+        loader = DataLoader(Distant(), batch_size=batch_size, num_workers=2,
+                            prefetch_factor=prefetch)
+    start, batches_seen, warm, expected = time.monotonic(), 0, False, 0
+    for batch in loader:
+        if batch[0].item() != expected:
+            sys.exit("a sample is missing")
+        expected += batch_size
+        batches_seen += 1
+        passed = time.monotonic() - start
+        if not warm and passed >= WARM_UP_SECONDS:
+            warm, batches_seen, start = True, 0, time.monotonic()
+        elif warm and passed >= MEASURED_SECONDS:
+            report("samples_per_s", batches_seen * batch_size / passed, "samples/s")
+            return
+
+
 if __name__ == "__main__":
     BENCHES = {"transport": transport, "ready_next": ready_next, "startup": startup,
-               "footprint": footprint, "epoch_gap": epoch_gap}
+               "footprint": footprint, "epoch_gap": epoch_gap, "latency": latency}
     name, test_case = [word for word in sys.argv[1:] if not word.startswith("--")]
     BENCHES[name](test_case, "--count" in sys.argv)
