@@ -5,9 +5,9 @@ usage: compile.py COMPILER CASE      a header, as it is included, or a source of
        compile.py --cases            all cases, one a line
        compile.py --compilers        those of them that are here, one a line
 
-`seconds`, of processor time: of a header, in a source that holds nothing else, without making code (-fsyntax-only); of
-a program, compiled to an object with -O2. `lines`: after preprocessing, without blank ones and line
-markers.
+`seconds`, of processor time: of a header, in a source that holds nothing else, without making
+code (-fsyntax-only); of a program, compiled to an object with -O2. `lines`: after preprocessing,
+without blank ones and line markers.
 """
 import json
 import pathlib

@@ -48,7 +48,8 @@ void check_calls(const source_tree& tree, report& found);
 void check_tests(const source_tree& tree, report& found);
 /// Public classes say how threads may use them; comments do not repeat the name below them.
 void check_comments(const source_tree& tree, report& found);
-/// Code in README.md is an example file; lib/README.md knows every room and only files that exist.
+/// Code in README.md and docs/ is that of files which are compiled; lib/README.md knows every room
+/// and only files that exist.
 void check_documents(const source_tree& tree, report& found);
 
 /// Where a function starts and ends.

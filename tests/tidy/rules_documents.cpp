@@ -119,13 +119,62 @@ std::string block_text(const source_file& file, std::size_t open) {
     return text;
 }
 
-/// "examples/x.cpp" of the line `<!-- examples/x.cpp -->`; empty for any other line.
-std::string example_marker(std::string_view line) {
+/// What the line before a block of code says that it shows.
+struct code_marker {
+    std::string path{};
+    std::string region{};  ///< empty: the whole file
+};
+
+/// Of `<!-- examples/x.cpp -->` or `<!-- docs/snippets/x.cpp: REGION -->`; empty for other lines.
+code_marker marker_of(std::string_view line) {
     line = trimmed(line);
     if (!line.starts_with("<!--") || !line.ends_with("-->"))
         return {};
-    const auto path = trimmed(line.substr(4, line.size() - 7));
-    return path.starts_with("examples/") ? std::string(path) : std::string{};
+    const auto inside = trimmed(line.substr(4, line.size() - 7));
+    const auto colon = inside.find(": ");
+    const auto path = inside.substr(0, colon);
+    if (!path.ends_with(".cpp"))
+        return {};
+    const auto region =
+        colon == std::string_view::npos ? std::string_view{} : trimmed(inside.substr(colon + 2));
+    return {std::string(path), std::string(region)};
+}
+
+/// The lines without the indentation that all of them have.
+std::string dedented(const std::vector<std::string>& lines) {
+    std::size_t common = std::string::npos;
+    for (const auto& line : lines) {
+        if (!trimmed(line).empty())
+            common = std::min(common, line.find_first_not_of(' '));
+    }
+    std::string text;
+    for (const auto& line : lines)
+        text += (trimmed(line).empty() ? std::string{} : line.substr(common)) + "\n";
+    return text;
+}
+
+/// What lies between the lines `// [REGION]` and `// [end]`.
+std::string region_text(const source_file& file, const std::string& region) {
+    std::vector<std::string> lines;
+    bool is_inside = false;
+    for (const auto& line : file.lines) {
+        if (is_inside && trimmed(line) == "// [end]")
+            return dedented(lines);
+        if (is_inside)
+            lines.push_back(line);
+        if (trimmed(line) == "// [" + region + "]")
+            is_inside = true;
+    }
+    return {};
+}
+
+/// The text from the first line on that is no comment.
+std::string_view without_head_comment(std::string_view text) {
+    while (text.starts_with("//")) {
+        const auto end = text.find('\n');
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return text;
 }
 
 /// What an example says that it prints: the lines of its last comment, below "// Output:".
@@ -142,29 +191,43 @@ std::string output_of(const source_file& example) {
     return output;
 }
 
+/// What users read first, and copy from: all code there is compiled.
+bool shows_compiled_code(const source_file& page) {
+    return page.path == "README.md" || page.is_under("docs/");
+}
+
 /// The block of code at `open`, and the block of its output where one follows at once.
-void check_example_block(const source_tree& tree, const source_file& page, std::size_t open,
-                         report& found) {
-    const auto marker = open > 1 ? example_marker(page.lines[open - 2]) : std::string{};
-    if (marker.empty()) {
-        if (page.path == "README.md") {
-            found.add(page, open, "example-block",
-                      "put <!-- examples/NAME.cpp --> on the line before and show that file");
+void check_code_block(const source_tree& tree, const source_file& page, std::size_t open,
+                      report& found) {
+    const auto marker = open > 1 ? marker_of(page.lines[open - 2]) : code_marker{};
+    if (marker.path.empty()) {
+        if (shows_compiled_code(page)) {
+            found.add(page, open, "code-block",
+                      "put <!-- PATH.cpp --> or <!-- PATH.cpp: REGION --> on the line before, and "
+                      "show what is compiled there");
         }
         return;
     }
-    const auto* example = tree.find(marker);
-    if (example == nullptr)
-        return found.add(page, open, "example-block", marker + " does not exist");
+    const auto* file = tree.find(marker.path);
+    if (file == nullptr)
+        return found.add(page, open, "code-block", marker.path + " does not exist");
     const auto code = block_text(page, open);
-    const auto program = example->text.substr(0, example->text.find(output_heading));
-    if (trimmed(program) != trimmed(code))
-        found.add(page, open, "example-block", "copy " + marker + " here: they differ");
+    const auto program = file->text.substr(0, file->text.find(output_heading));
+    const bool same = marker.region.empty()
+                          ? trimmed(program) == trimmed(code) ||
+                                trimmed(without_head_comment(program)) == trimmed(code)
+                          : trimmed(region_text(*file, marker.region)) == trimmed(code);
+    if (!same) {
+        const auto what =
+            marker.region.empty() ? marker.path : marker.region + " of " + marker.path;
+        found.add(page, open, "code-block", "copy " + what + " here: they differ");
+    }
     const auto close = open + split_lines(code).size() + 1;
-    if (close >= page.lines.size() || page.lines[close] != "```")
+    if (!marker.path.starts_with("examples/") || close >= page.lines.size() ||
+        page.lines[close] != "```")
         return;
-    if (trimmed(output_of(*example)) != trimmed(block_text(page, close + 1)))
-        found.add(page, close + 1, "example-block", "copy the output of " + marker + " here");
+    if (trimmed(output_of(*file)) != trimmed(block_text(page, close + 1)))
+        found.add(page, close + 1, "code-block", "copy the output of " + marker.path + " here");
 }
 
 void check_code_blocks(const source_tree& tree, const source_file& page, report& found) {
@@ -175,7 +238,7 @@ void check_code_blocks(const source_tree& tree, const source_file& page, report&
             continue;
         is_inside = !is_inside;
         if (is_inside && line.starts_with("```cpp"))
-            check_example_block(tree, page, number, found);
+            check_code_block(tree, page, number, found);
     }
 }
 

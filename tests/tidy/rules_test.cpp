@@ -211,15 +211,32 @@ TEST_CASE("code in the README is an example file", "[tidy]") {
     };
     const std::pair<std::string, std::string> example = {"examples/first.cpp", code};
     CHECK(broken({{"README.md", block(code)}, example}) == rules{});
-    CHECK(broken({{"README.md", block("int main();\n")}, example}) == rules{"example-block"});
-    CHECK(broken({{"README.md", block(code)}}) == rules{"example-block"});
-    CHECK(broken("README.md", "```cpp\nint a;\n```\n") == rules{"example-block"});
+    CHECK(broken({{"README.md", block("int main();\n")}, example}) == rules{"code-block"});
+    CHECK(broken({{"README.md", block(code)}}) == rules{"code-block"});
+    CHECK(broken("README.md", "```cpp\nint a;\n```\n") == rules{"code-block"});
     CHECK(broken("README.md", "```sh\nls\n```\n") == rules{});
     const std::pair<std::string, std::string> speaking = {"examples/first.cpp",
                                                           code + "\n// Output:\n// one\n// two\n"};
     CHECK(broken({{"README.md", block(code) + "```\none\ntwo\n```\n"}, speaking}) == rules{});
     CHECK(broken({{"README.md", block(code) + "```\none\n```\n"}, speaking}) ==
-          rules{"example-block"});
+          rules{"code-block"});
+}
+
+TEST_CASE("code in the documents is a file, or a region of one", "[tidy]") {
+    const std::pair<std::string, std::string> program = {
+        "examples/x.cpp",
+        "// Head.\nint a;\n\n    // [one]\n    int b;\n\n        int c;\n    // [end]\n"};
+    const auto page = [&](const std::string& marker, const std::string& text) {
+        return broken({{"docs/x.md", marker + "\n```cpp\n" + text + "```\n"}, program});
+    };
+    CHECK(page("<!-- examples/x.cpp: one -->", "int b;\n\n    int c;\n") == rules{});
+    CHECK(page("<!-- examples/x.cpp: one -->", "int b;\n") == rules{"code-block"});
+    CHECK(page("<!-- examples/x.cpp: two -->", "int b;\n") == rules{"code-block"});
+    CHECK(page("<!-- examples/y.cpp: one -->", "int b;\n") == rules{"code-block"});
+    CHECK(page("<!-- examples/x.cpp -->", program.second) == rules{});
+    CHECK(page("<!-- examples/x.cpp -->", program.second.substr(9)) == rules{});
+    CHECK(page("a sentence", "int b;\n") == rules{"code-block"});
+    CHECK(broken("bench/README.md", "```cpp\nint b;\n```\n") == rules{});
 }
 
 TEST_CASE("the map of the rooms knows every room and only files that exist", "[tidy]") {
