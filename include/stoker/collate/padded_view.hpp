@@ -161,6 +161,8 @@ struct collation<padded<T, Value>> {
 
 }  // namespace stoker
 
-/// As a range a view is as long as its axis 0; its `size()` counts elements.
+/// @cond
+// As a range a view is as long as its axis 0; its `size()` counts elements.
 template <class T, std::size_t... Inner>
 inline constexpr bool std::ranges::disable_sized_range<stoker::padded_view<T, Inner...>> = true;
+/// @endcond

@@ -46,6 +46,7 @@ std::string_view remedy(errc code) noexcept;
 
 /// The category "stoker"; its messages are `message(code)`.
 const std::error_category& error_category() noexcept;
+/// For std::error_code, which finds it by argument-dependent lookup.
 std::error_code make_error_code(errc code) noexcept;
 
 /// Everything an error knows. Empty or unset where it does not apply.
@@ -112,5 +113,7 @@ error_details describe(const std::exception_ptr& exception, errc fallback);
 
 }  // namespace stoker
 
+/// @cond
 template <>
 struct std::is_error_code_enum<stoker::errc> : std::true_type {};
+/// @endcond

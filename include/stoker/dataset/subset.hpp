@@ -139,6 +139,7 @@ auto subset(Dataset dataset, Indices&& indices) {
     }
 }
 
+/// The same for indices in braces.
 template <class Dataset, class Integer>
 auto subset(Dataset dataset, std::initializer_list<Integer> indices) {
     return subset(std::move(dataset), std::vector<Integer>(indices));

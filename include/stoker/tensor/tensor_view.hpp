@@ -163,6 +163,8 @@ class tensor_view {
 
 }  // namespace stoker
 
-/// As a range a view is as long as its axis 0; its `size()` counts elements.
+/// @cond
+// As a range a view is as long as its axis 0; its `size()` counts elements.
 template <class T, std::size_t... Extents>
 inline constexpr bool std::ranges::disable_sized_range<stoker::tensor_view<T, Extents...>> = true;
+/// @endcond
