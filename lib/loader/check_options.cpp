@@ -55,6 +55,9 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
     all.expect_range("timeout (milliseconds)", options.timeout.count(), 0, max_milliseconds);
     all.expect_range("sample_timeout (milliseconds)", options.sample_timeout.count(), 0,
                      max_milliseconds);
+    all.expect_range("max_restarts", options.max_restarts, 0, max_tasks);
+    all.expect_range("restart_window (milliseconds)", options.restart_window.count(), 1,
+                     max_milliseconds);
     all.expect(options.epochs >= endless,
                "epochs is " + std::to_string(options.epochs) +
                    ", it must be 0 (not announced), a count, or stoker::endless");

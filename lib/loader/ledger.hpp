@@ -22,6 +22,8 @@ struct ledger_entry {
     int worker = -1;
     std::uint64_t epoch = 0;
     std::uint64_t number = 0;
+    int deaths = 0;             ///< workers that died while they made it
+    std::uint64_t suspect = 0;  ///< the sample that the last of them was on
     std::exception_ptr failure{};
 };
 

@@ -46,7 +46,10 @@ class no_monitor final : public fetch_monitor {
 }  // namespace
 
 engine::machine::machine(engine_parts parts)
-    : options_(parts.options), columns_(std::move(parts.columns)), fixed_layout_(columns_.fixed()) {
+    : options_(parts.options),
+      columns_(std::move(parts.columns)),
+      fixed_layout_(columns_.fixed()),
+      restarts_({restart::always, options_.max_restarts, options_.restart_window, {}}) {
     check_options(options_, parts.has_sampler, parts.has_batch_sampler);
     check_coroutines(options_, parts.waits);
     source_ = std::move(parts.source);
@@ -151,6 +154,9 @@ void engine::machine::demand_epoch() {
 void engine::machine::pump() {
     if (fault_)
         return;  // the epoch is over but for what is ready
+    hand_out_orphans();
+    if (!orphans_.empty())
+        return;  // they come first
     for (;;) {
         if (!source_active_) {
             if (next_epoch_to_issue_ > last_epoch_allowed() || !room_in_ledger())
@@ -276,7 +282,7 @@ bool engine::machine::issue_one() {
     entry.number = next_number_++;
     ++outstanding_;
     const task_message task = write_task(*slot, sequence);
-    loans_[*slot] = loan{true, true, worker, sequence};
+    loans_[*slot] = loan{true, true, worker, false, sequence, task};
     if (has_workers()) {
         group_->assign(worker, task);
     } else {

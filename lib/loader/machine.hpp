@@ -18,6 +18,7 @@
 #include "loader/local_loop.hpp"
 #include "loader/slot_pool.hpp"
 #include "loader/worker_group.hpp"
+#include "runtime/restart_budget.hpp"
 
 namespace stoker::detail {
 
@@ -69,9 +70,16 @@ class engine::machine {
     /// A slot that a worker writes.
     struct loan {
         bool lent = false;
-        bool live = false;  ///< its epoch was not abandoned
-        int worker = -1;
+        bool live = false;     ///< its epoch was not abandoned
+        int worker = -1;       ///< -1: it died, and nobody else has the task yet
+        bool probing = false;  ///< a single sample is tried out there
         std::uint64_t sequence = 0;
+        task_message task{};
+    };
+    /// Why we killed a worker.
+    struct blame {
+        errc code = errc::worker_died;
+        std::string text{};
     };
 
     server_link make_link(engine_parts& parts);
@@ -107,7 +115,6 @@ class engine::machine {
 
     // Deaths and deadlines (machine_wait.cpp).
     void check_deaths(loader_clock::time_point now);
-    void bury(int worker);
     void check_deadlines(loader_clock::time_point now);
     void check_timeout(loader_clock::time_point now);
     void kill_holders_of_stale_tasks();
@@ -117,6 +124,19 @@ class engine::machine {
     std::optional<loader_clock::time_point> next_deadline();
     std::optional<index> sample_in_hand(int worker) const;
     std::string describe_worker(int worker) const;
+    void kill(int worker, errc code, std::string reason);
+
+    // Recovery (machine_recovery.cpp).
+    void bury(int worker);
+    std::vector<std::uint32_t> lost_slots(int worker) const;
+    bool may_replace(int worker, const error_details& death);
+    error_details describe_death(int worker) const;
+    void recover(int worker, const std::vector<std::uint32_t>& lost);
+    void give_up(const std::vector<std::uint32_t>& lost, error_details death);
+    void accuse(std::uint32_t slot, const error_details& death);
+    void finish_probe(loan& held, std::uint32_t slot);
+    void hand_out_orphans();
+    void send_again(std::uint32_t slot, int worker);
 
     loader_options options_;
     schema columns_;
@@ -157,7 +177,9 @@ class engine::machine {
     bool beyond_repair_ = false;      ///< `fault_` is for good
     std::exception_ptr fault_{};      ///< ends the epoch when nothing is deliverable
     std::exception_ptr complaint_{};  ///< thrown once, ends nothing
-    std::vector<std::string> blame_;  ///< why we killed a worker, by worker
+    std::vector<blame> blame_;        ///< by worker
+    restart_budget restarts_;
+    std::vector<std::uint32_t> orphans_{};  ///< slots whose worker died, in order of delivery
     std::uint64_t largest_batch_bytes_ = 0;
 
     std::optional<loader_clock::time_point> wait_started_;

@@ -28,13 +28,17 @@ void engine::machine::accept(int worker, const result_message& result) {
                        loans_[result.slot].worker == worker &&
                        loans_[result.slot].sequence == result.sequence;
     if (!known) {
-        blame_[static_cast<std::size_t>(worker)] = "it sent a result that nobody asked for";
-        group_->kill(worker);
+        kill(worker, errc::protocol, "it sent a result that nobody asked for");
         return;
     }
     loan& held = loans_[result.slot];
-    held.lent = false;
     group_->finish_task(worker);
+    if (held.probing) {
+        finish_probe(held, result.slot);
+        if (held.live)
+            return;
+    }
+    held.lent = false;
     if (held.live) {
         settle(ledger_->at(result.sequence), result);
     } else {
@@ -186,6 +190,9 @@ void engine::machine::abandon(std::uint64_t next_epoch) {
     }
     ledger_->clear();
     group_->withdraw_backlog([this](const task_message& task) { reclaim(task.slot); });
+    for (const std::uint32_t slot : orphans_)
+        reclaim(slot);
+    orphans_.clear();
     outstanding_ = parked_ = 0;
     source_active_ = have_lookahead_ = false;
     fault_ = nullptr;

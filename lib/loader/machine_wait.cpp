@@ -161,39 +161,6 @@ void engine::machine::check_deaths(loader_clock::time_point now) {
     }
 }
 
-/// A dead worker: what it had published is collected already; the rest is lost. Its slots are free
-/// again, since nothing writes them any more.
-void engine::machine::bury(int worker) {
-    if (!group_->bury(worker))
-        return;  // done before
-    workers_missing_ = true;
-    bool lost_something = false;
-    for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
-        if (!loans_[slot].lent || loans_[slot].worker != worker)
-            continue;
-        if (loans_[slot].live) {
-            lost_something = true;
-            ledger_entry& entry = ledger_->at(loans_[slot].sequence);
-            entry.now = ledger_entry::state::lost;
-        }
-        reclaim(slot);
-    }
-    std::string& blame = blame_[static_cast<std::size_t>(worker)];
-    if (lost_something && !fault_) {
-        error_details details{};
-        details.code = blame.empty() ? errc::worker_died : errc::protocol;
-        details.text = group_->describe_end(worker) + (blame.empty() ? "" : ", by us: " + blame) +
-                       "; the epoch ends here, the next one starts with fresh workers";
-        details.worker = worker;
-        details.pid = group_->view(worker).pid;
-        details.sample = sample_in_hand(worker);
-        fault_ = std::make_exception_ptr(error(std::move(details)));
-    }
-    blame.clear();
-    if (!lost_something)
-        demand_epoch();  // replaced at once, nobody needs to know
-}
-
 /// The breadcrumb: the sample that the worker is, or was, making.
 std::optional<index> engine::machine::sample_in_hand(int worker) const {
     const worker_words& words = group_->words_of(worker);
@@ -215,6 +182,11 @@ std::string engine::machine::describe_worker(int worker) const {
     return text;
 }
 
+void engine::machine::kill(int worker, errc code, std::string reason) {
+    blame_[static_cast<std::size_t>(worker)] = {code, std::move(reason)};
+    group_->kill(worker);
+}
+
 void engine::machine::check_deadlines(loader_clock::time_point now) {
     if (fault_ || !wait_started_)
         return;
@@ -229,15 +201,9 @@ void engine::machine::check_deadlines(loader_clock::time_point now) {
             return;
         }
         if (holds_tasks_stopped(view) && now >= view.since + stop_patience) {
-            error_details details{};
-            details.code = errc::worker_stopped;
-            details.text = describe_worker(worker) + " and was stopped " +
-                           seconds(now - view.since) + " ago; it is killed";
-            details.worker = worker;
-            details.pid = view.pid;
-            fault_ = std::make_exception_ptr(error(std::move(details)));
-            group_->kill(worker);
-            return;
+            kill(
+                worker, errc::worker_stopped,
+                describe_worker(worker) + " and was stopped " + seconds(now - view.since) + " ago");
         }
     }
     check_timeout(now);
@@ -254,7 +220,10 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
         kill_holders_of_stale_tasks();
         return;
     }
-    const int worker = ledger_->at(*sequence).worker;
+    ledger_entry& entry = ledger_->at(*sequence);
+    const int worker = entry.worker;
+    if (worker < 0)
+        return;  // its worker died: it is on its way to another
     error_details details{};
     details.code = errc::timed_out;
     details.worker = worker;
@@ -262,9 +231,12 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     details.sample = sample_in_hand(worker);
     details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
                    seconds(now - *wait_started_) + "): " + describe_worker(worker) +
-                   "; it is killed and the epoch ends";
-    fault_ = std::make_exception_ptr(error(std::move(details)));
-    group_->kill(worker);
+                   "; it is killed and replaced";
+    // The slot stays lent until the worker is gone: it may be writing.
+    loans_[entry.slot].live = false;
+    entry.now = ledger_entry::state::failed;
+    entry.failure = std::make_exception_ptr(error(details));
+    kill(worker, errc::timed_out, std::move(details.text));
 }
 
 /// Nothing of this epoch is on its way, since all slots lie at workers that are stuck in an epoch

@@ -113,7 +113,7 @@ void worker_group::start(int number) {
     }
     worker.backlog.reset(capacity);
     worker.outstanding = 0;
-    worker.stopped = worker.broken = worker.buried = false;
+    worker.stopped = worker.broken = worker.buried = worker.aside = false;
     worker.pid = 0;
     worker.pidfd.reset();
     worker.code = worker.status = 0;
@@ -193,15 +193,28 @@ bool worker_group::is_gone(int worker) const {
     return workers_[to_size(worker)].now == worker_view::state::absent;
 }
 
+bool worker_group::takes_tasks(const worker_view& worker) {
+    const bool alive =
+        worker.now == worker_view::state::running || worker.now == worker_view::state::starting;
+    return alive && !worker.broken && !worker.aside;
+}
+
+int worker_group::choose_idle() const {
+    for (int candidate = 0; candidate < count(); ++candidate) {
+        const worker_view& worker = workers_[to_size(candidate)];
+        if (takes_tasks(worker) && worker.outstanding == 0)
+            return candidate;
+    }
+    return -1;
+}
+
 int worker_group::choose() {
     int best = -1;
     const int total = count();
     for (int step = 0; step < total; ++step) {
         const int candidate = (next_choice_ + step) % total;
         const worker_view& worker = workers_[to_size(candidate)];
-        const bool alive =
-            worker.now == worker_view::state::running || worker.now == worker_view::state::starting;
-        if (!alive || worker.broken || worker.outstanding >= limits_.tasks_a_worker)
+        if (!takes_tasks(worker) || worker.outstanding >= limits_.tasks_a_worker)
             continue;
         if (best < 0 || worker.outstanding < workers_[to_size(best)].outstanding)
             best = candidate;

@@ -40,6 +40,7 @@ struct worker_view {
     std::uint32_t outstanding = 0;
     bool stopped = false;
     bool buried = false;
+    bool aside = false;   ///< `choose` leaves it out
     bool broken = false;  ///< its queue was lost or it broke the protocol: it is killed
     loader_clock::time_point since{};  ///< when `now`, or `stopped`, began
     int code = 0;                      ///< of its end, as waitid gives it; 0: unknown
@@ -80,6 +81,10 @@ class worker_group {
 
     /// The living worker with the fewest outstanding tasks, then round robin; -1: none.
     int choose();
+    /// A living worker without any task; -1: none.
+    int choose_idle() const;
+    /// Takes it out of the choice, or puts it back; a successor is back.
+    void set_aside(int worker, bool aside) { workers_[to_size(worker)].aside = aside; }
     /// Gives it the task; never blocks, never fails: what cannot be sent now waits in the backlog.
     void assign(int worker, const task_message& task);
     /// Drops the tasks that no worker has seen, calling `each(task)`.
@@ -134,6 +139,7 @@ class worker_group {
     static std::size_t to_size(int worker) { return static_cast<std::size_t>(worker); }
     void start(int worker);
     static void kill(worker_view& worker) noexcept;
+    static bool takes_tasks(const worker_view& worker);
     void flush(worker_view& worker);
     void take_server_events();
     void apply(server_event event);

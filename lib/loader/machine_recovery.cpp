@@ -1,0 +1,209 @@
+// What becomes of a dead worker's tasks.
+//
+// Everything that is needed to make a batch again lies in main's own memory: the task, and the
+// indices in the slot's record. So a death costs the time to make a few batches anew, and nothing
+// else: what the worker had published is collected before it is buried, and the rest goes to living
+// workers under the same sequence numbers, hence into the same places of the ledger. A result can
+// be settled once only, so nothing is lost and nothing comes twice.
+//
+// Two things keep this from going on for ever. Replacements have a budget. And a task under which
+// two workers died is under suspicion: the sample that the last of them was on (its breadcrumb) is
+// tried out by itself, in a worker that has nothing else to do and is not charged to the budget.
+// Does that one die too, the sample is named, and costs its batch.
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <stoker/core/error.hpp>
+#include "loader/machine.hpp"
+
+namespace stoker::detail {
+
+namespace {
+
+/// Deaths under one task until a sample of it is suspected.
+constexpr int deaths_until_suspicion = 2;
+
+}  // namespace
+
+/// Slots that the worker was to write, in order of delivery.
+std::vector<std::uint32_t> engine::machine::lost_slots(int worker) const {
+    std::vector<std::uint32_t> lost;
+    for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
+        if (loans_[slot].lent && loans_[slot].worker == worker)
+            lost.push_back(slot);
+    }
+    std::sort(lost.begin(), lost.end(), [this](std::uint32_t left, std::uint32_t right) {
+        return loans_[left].sequence < loans_[right].sequence;
+    });
+    return lost;
+}
+
+/// A dead worker: what it had published is collected already. Its slots can be given to others,
+/// since nothing writes them any more.
+void engine::machine::bury(int worker) {
+    if (!group_->bury(worker))
+        return;  // done before
+    workers_missing_ = true;
+    std::vector<std::uint32_t> lost = lost_slots(worker);
+    std::erase_if(lost, [this](std::uint32_t slot) {
+        if (loans_[slot].live)
+            return false;
+        reclaim(slot);
+        return true;
+    });
+    const error_details death = describe_death(worker);
+    if (fault_) {
+        for (const std::uint32_t slot : lost)
+            reclaim(slot);
+    } else if (lost.size() == 1 && loans_[lost.front()].probing) {
+        accuse(lost.front(), death);
+    } else if (!lost.empty()) {
+        if (may_replace(worker, death)) {
+            recover(worker, lost);
+        } else {
+            give_up(lost, death);
+        }
+    }
+    blame_[static_cast<std::size_t>(worker)] = {};
+    if (fault_)
+        return;
+    demand_epoch();  // a successor at once, also for a worker that had nothing to do
+    hand_out_orphans();
+}
+
+error_details engine::machine::describe_death(int worker) const {
+    const blame& reason = blame_[static_cast<std::size_t>(worker)];
+    error_details death{};
+    death.code = reason.code;
+    death.text = group_->describe_end(worker);
+    if (!reason.text.empty())
+        death.text += ", by us: " + reason.text;
+    death.worker = worker;
+    death.pid = group_->view(worker).pid;
+    death.sample = sample_in_hand(worker);
+    return death;
+}
+
+bool engine::machine::may_replace(int worker, const error_details& death) {
+    if (blame_[static_cast<std::size_t>(worker)].code == errc::timed_out)
+        return true;  // the user has been told already, and decides
+    const worker_view& ended = group_->view(worker);
+    const bool well = ended.code == CLD_EXITED && ended.status == 0;
+    if (options_.restart_workers == restart::never ||
+        (options_.restart_workers == restart::on_failure && well))
+        return false;
+    const auto failure = std::make_exception_ptr(error(death));
+    return restarts_.spend(loader_clock::now(), failure).has_value();
+}
+
+void engine::machine::recover(int worker, const std::vector<std::uint32_t>& lost) {
+    const bool own_fault = blame_[static_cast<std::size_t>(worker)].text.empty();
+    const std::optional<index> sample = sample_in_hand(worker);
+    const std::uint64_t in_hand = group_->words_of(worker).sequence.load(std::memory_order_relaxed);
+    for (const std::uint32_t slot : lost) {
+        loan& held = loans_[slot];
+        ledger_entry& entry = ledger_->at(held.sequence);
+        held.worker = entry.worker = -1;
+        if (own_fault && sample && held.sequence == in_hand) {
+            ++entry.deaths;
+            entry.suspect = *sample;
+        }
+        orphans_.push_back(slot);
+    }
+    std::sort(orphans_.begin(), orphans_.end(), [this](std::uint32_t left, std::uint32_t right) {
+        return loans_[left].sequence < loans_[right].sequence;
+    });
+}
+
+/// The epoch ends with an error when all that is ready has been delivered.
+void engine::machine::give_up(const std::vector<std::uint32_t>& lost, error_details death) {
+    for (const std::uint32_t slot : lost) {
+        ledger_->at(loans_[slot].sequence).now = ledger_entry::state::lost;
+        reclaim(slot);
+    }
+    const auto history = restarts_.take_history();
+    if (history.size() > static_cast<std::size_t>(options_.max_restarts)) {
+        death.text += "; workers died " + std::to_string(history.size()) + " times within " +
+                      std::to_string(options_.restart_window.count()) +
+                      " ms, and max_restarts is " + std::to_string(options_.max_restarts);
+        for (std::size_t i = 0; i + 1 < history.size(); ++i)
+            death.text += (i == 0 ? ": before it, " : "; ") + history[i].text;
+    }
+    death.text += "; the epoch ends here, the next one starts with fresh workers";
+    fault_ = std::make_exception_ptr(error(std::move(death)));
+}
+
+/// Tasks whose worker died go to others; one under suspicion to a worker that has nothing else to
+/// do, and only the suspected sample of it.
+void engine::machine::hand_out_orphans() {
+    for (auto next = orphans_.begin(); next != orphans_.end();) {
+        const std::uint32_t slot = *next;
+        loan& held = loans_[slot];
+        held.probing = ledger_->at(held.sequence).deaths >= deaths_until_suspicion;
+        const int worker = held.probing ? group_->choose_idle() : group_->choose();
+        if (worker < 0) {
+            ++next;
+            continue;
+        }
+        next = orphans_.erase(next);
+        send_again(slot, worker);
+    }
+}
+
+void engine::machine::send_again(std::uint32_t slot, int worker) {
+    loan& held = loans_[slot];
+    ledger_entry& entry = ledger_->at(held.sequence);
+    const std::vector<index>& indices = pool_->record(slot).indices;
+    task_message task = held.task;
+    held.worker = entry.worker = worker;
+    if (held.probing) {
+        const auto place = std::find(indices.begin(), indices.end(), entry.suspect);
+        // A breadcrumb can be scribbled over, too.
+        const auto number = place == indices.end() ? 0 : place - indices.begin();
+        pool_->slots().indices(slot)[0] = indices[static_cast<std::size_t>(number)];
+        task.first_position += static_cast<std::uint64_t>(number);
+        task.index_count = 1;
+        group_->set_aside(worker, true);
+    } else {
+        std::copy(indices.begin(), indices.end(), pool_->slots().indices(slot));
+    }
+    group_->assign(worker, task);
+}
+
+/// The suspected sample did no harm by itself: the whole batch is tried again.
+void engine::machine::finish_probe(loan& held, std::uint32_t slot) {
+    group_->set_aside(held.worker, false);
+    held.probing = false;
+    if (!held.live)
+        return;
+    ledger_entry& entry = ledger_->at(held.sequence);
+    entry.deaths = deaths_until_suspicion - 1;
+    held.worker = entry.worker = -1;
+    orphans_.push_back(slot);
+}
+
+/// It did kill a worker that had nothing else to do.
+void engine::machine::accuse(std::uint32_t slot, const error_details& death) {
+    loan& held = loans_[slot];
+    ledger_entry& entry = ledger_->at(held.sequence);
+    error_details details = death;
+    details.code = errc::worker_died;
+    details.sample = entry.suspect;
+    details.text = "sample " + std::to_string(entry.suspect) + " kills its worker each time, " +
+                   std::to_string(entry.deaths + 1) +
+                   " so far, the last one with nothing else to "
+                   "do: " +
+                   death.text;
+    details.remedy = "look at that sample; its batch is lost, and the epoch goes on";
+    entry.failure = std::make_exception_ptr(error(std::move(details)));
+    entry.now = ledger_entry::state::failed;
+    held.probing = false;
+    reclaim(slot);
+}
+
+}  // namespace stoker::detail
