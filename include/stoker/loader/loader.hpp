@@ -58,9 +58,10 @@ struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 /// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.
 ///
 /// **Errors** (`stoker::error`). A sample that fails, or samples that cannot be collated, cost
-/// their batch: `next()` throws in its place, the call after that gives the following batch. A
-/// dead, stopped or late worker ends the epoch with one error; the call after that begins the next
-/// epoch.
+/// their batch: `next()` throws in its place, the call after that gives the following batch. So
+/// does a batch that is later than `timeout`. Workers that die or are stopped are replaced, and
+/// what they had not finished is made again: nothing is lost or doubled. Beyond `max_restarts` a
+/// death ends the epoch with one error; the call after that begins the next epoch.
 ///
 /// **Executors.** The loader has none. An operation runs on the executor of whoever awaits it, and
 /// only while one waits is a descriptor bound there: an idle loader keeps no io_context running,
