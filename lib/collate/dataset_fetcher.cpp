@@ -12,13 +12,6 @@ void throw_missing_dataset() {
                  .remedy = "make the dataset before the loader"});
 }
 
-void throw_wrong_batch(std::size_t wanted, std::size_t given) {
-    throw error({.code = errc::collate_failed,
-                 .text = "get(span of indices) was asked for " + std::to_string(wanted) +
-                         " samples and gave " + std::to_string(given),
-                 .remedy = "return one sample for each index, in their order"});
-}
-
 void throw_coroutine_called() {
     throw error(errc::invalid_dataset, "a coroutine dataset was called without an io_context");
 }

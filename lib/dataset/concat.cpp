@@ -1,5 +1,5 @@
 #include <stoker/core/error.hpp>
-#include <stoker/dataset/concat.hpp>
+#include <stoker/dataset/joined_dataset.hpp>
 
 namespace stoker::detail {
 

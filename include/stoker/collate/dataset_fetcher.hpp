@@ -20,14 +20,13 @@
 #include <stoker/collate/sample_maker.hpp>
 #include <stoker/core/index.hpp>
 #include <stoker/dataset/dataset.hpp>
+#include <stoker/dataset/take_sample.hpp>
 #include <stoker/dataset/worker_info.hpp>
 
 namespace stoker::detail {
 
 /// Throws error{invalid_dataset}: the pointer to a dataset is null.
 [[noreturn]] void throw_missing_dataset();
-/// Throws error{collate_failed}: a batched get() gave another number of samples than it was asked.
-[[noreturn]] void throw_wrong_batch(std::size_t wanted, std::size_t given);
 /// Throws error{invalid_dataset}: the machinery called a coroutine as a function.
 [[noreturn]] void throw_coroutine_called();
 

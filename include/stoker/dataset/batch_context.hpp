@@ -40,6 +40,11 @@ class batch_context {
         return context(seed_, epoch_, first_position_ + number, worker_, num_workers_);
     }
 
+    /// The context of a batch that consists of this one's samples from `number` on.
+    batch_context from(std::size_t number) const noexcept {
+        return batch_context(seed_, epoch_, first_position_ + number, worker_, num_workers_);
+    }
+
     /// Epochs from 0.
     std::uint64_t epoch() const noexcept { return epoch_; }
     /// Place of the first sample in its epoch; the others follow.

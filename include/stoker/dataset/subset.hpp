@@ -3,15 +3,20 @@
 #include <cstdint>
 #include <initializer_list>
 #include <ranges>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <stoker/core/index.hpp>
+#include <stoker/dataset/batch_context.hpp>
 #include <stoker/dataset/context.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/row.hpp>
 #include <stoker/dataset/size_of.hpp>
+#include <stoker/dataset/take_sample.hpp>
 
 namespace stoker {
 
@@ -22,6 +27,7 @@ namespace detail {
 template <class Base, class Choice>
 class chosen_dataset {
     using access = dataset_access<Base>;
+    static constexpr bool gets = !access::reads && !access::batched;
 
   public:
     using sample = typename dataset_traits<Base>::sample;
@@ -30,10 +36,11 @@ class chosen_dataset {
         : base_(std::move(base)), base_size_(size_of(base_)), choice_(std::move(choice)) {}
 
     std::uint64_t size() { return choice_.size(); }
-    decltype(auto) get(index i) requires(!access::reads && !access::uses_context) {
+    // Where the dataset has coroutines these give them on.
+    decltype(auto) get(index i) requires(gets && !access::uses_context) {
         return access::get(base_, chosen(i));
     }
-    decltype(auto) get(index i, context& c) requires(!access::reads && access::uses_context) {
+    decltype(auto) get(index i, context& c) requires(gets&& access::uses_context) {
         return access::get(base_, chosen(i), c);
     }
     decltype(auto) read(index i,
@@ -43,6 +50,13 @@ class chosen_dataset {
     decltype(auto) read(index i, row<sample> place,
                         context& c) requires(access::reads&& access::uses_context) {
         return access::read(base_, chosen(i), place, c);
+    }
+    auto get(std::span<const index> indices) requires(access::batched && !access::uses_context) {
+        return get_all(indices, nullptr);
+    }
+    auto get(std::span<const index> indices,
+             const batch_context& c) requires(access::batched&& access::uses_context) {
+        return get_all(indices, &c);
     }
     decltype(auto) open() requires(access::opens) { return access::open(base_); }
 
@@ -54,6 +68,26 @@ class chosen_dataset {
         if (of_base >= base_size_)
             throw_out_of_range(of_base, base_size_);
         return of_base;
+    }
+    std::vector<index> all_chosen(std::span<const index> indices) {
+        std::vector<index> of_base;
+        for (const index i : indices)
+            of_base.push_back(chosen(i));
+        return of_base;
+    }
+    auto get_all(std::span<const index> indices, const batch_context* c) {
+        if constexpr (access::waits) {
+            return get_all_awaited(indices, c);
+        } else {
+            const std::vector<index> of_base = all_chosen(indices);
+            return take_batch(base_, of_base, c);
+        }
+    }
+    boost::asio::awaitable<std::vector<sample>> get_all_awaited(std::span<const index> indices,
+                                                                const batch_context* c) {
+        const std::vector<index> of_base = all_chosen(indices);
+        std::vector<sample> all = co_await take_batch_awaited(base_, of_base, c);
+        co_return all;
     }
 
     Base base_;

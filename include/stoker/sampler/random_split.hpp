@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <stoker/core/index.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/size_of.hpp>
@@ -61,16 +63,23 @@ class opened_once {
 template <class Dataset>
 class split_part : public chosen_dataset<std::shared_ptr<Dataset>, split_choice> {
     using chosen = chosen_dataset<std::shared_ptr<Dataset>, split_choice>;
+    static constexpr bool opens = dataset_access<Dataset>::opens;
 
   public:
     split_part(std::shared_ptr<Dataset> dataset, split_choice choice,
                std::shared_ptr<opened_once> opened)
         : chosen(std::move(dataset), std::move(choice)), opened_(std::move(opened)) {}
 
-    void open() requires(dataset_access<Dataset>::opens) {
+    void open() requires(opens && !dataset_access<Dataset>::waits_to_open) {
         if (opened_->done_here())
             return;
         chosen::open();
+        opened_->done();
+    }
+    boost::asio::awaitable<void> open() requires(opens&& dataset_access<Dataset>::waits_to_open) {
+        if (opened_->done_here())
+            co_return;
+        co_await chosen::open();
         opened_->done();
     }
 
