@@ -13,6 +13,7 @@ namespace stoker::detail {
 enum class stream_purpose : std::uint64_t {
     sample = 0x736d'706c,        ///< the generator of a sample
     order = 0x6f72'6472,         ///< the order of an epoch
+    shards = 0x7368'6172,         ///< the order of a stream's shards
     split = 0x7370'6c69,         ///< which part of a random_split a sample falls into
     free_standing = 0x6672'6565  ///< a generator made by users from a seed alone
 };

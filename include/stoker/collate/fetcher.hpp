@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <boost/asio/awaitable.hpp>
 
 #include <stoker/collate/column.hpp>
+#include <stoker/collate/stream_task.hpp>
 #include <stoker/core/index.hpp>
 
 namespace stoker::detail {
@@ -20,6 +22,7 @@ struct fetch_task {
     std::uint64_t first_position = 0;  ///< of indices[0] in the epoch; the others follow
     int worker = 0;                    ///< 0 when the calling process loads
     int num_workers = 0;
+    std::span<std::uint64_t> words{};  ///< of a stream, in place of indices: `stream_request`
 };
 
 /// The memory of one batch, as a fetcher sees it.
@@ -52,6 +55,8 @@ class fetcher {
   public:
     virtual ~fetcher() = default;
     virtual std::uint64_t size() const = 0;
+    /// Set for a stream, which has no indices: tasks say in words what to read.
+    virtual std::optional<stream_shape> stream() const { return std::nullopt; }
     virtual const schema& columns() const = 0;
     /// Once in each worker, before its first batch (num_workers = 0: before the first batch).
     virtual void open(int worker, int num_workers, std::uint64_t seed) = 0;
