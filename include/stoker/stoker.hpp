@@ -11,7 +11,9 @@
 #include <stoker/dataset/padded.hpp>
 #include <stoker/dataset/ragged.hpp>
 #include <stoker/dataset/random.hpp>
+#include <stoker/dataset/range_stream.hpp>
 #include <stoker/dataset/row.hpp>
+#include <stoker/dataset/stream.hpp>
 #include <stoker/dataset/subset.hpp>
 #include <stoker/dataset/worker_info.hpp>
 #include <stoker/loader/batch.hpp>

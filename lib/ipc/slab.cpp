@@ -108,13 +108,14 @@ void fit_extents(slot_geometry& geometry, std::uint64_t wanted_data) {
 
 slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
                          std::uint64_t index_capacity, std::uint64_t memory_limit_bytes,
-                         bool full_batches) {
+                         bool full_batches, std::optional<std::uint64_t> index_words) {
     slot_geometry geometry;
     geometry.slot_count = std::max<std::uint64_t>(slot_count, 1);
     geometry.column_count = columns.columns.size();
     geometry.index_capacity = index_capacity;
+    geometry.index_words = index_words.value_or(index_capacity);
     const std::uint64_t head =
-        geometry.indices_offset() + saturating_product(index_capacity, sizeof(index));
+        geometry.indices_offset() + saturating_product(geometry.index_words, sizeof(index));
     geometry.data_offset = align_up(head, column_alignment);
     if (!columns.fixed() || !full_batches) {
         const std::uint64_t share = memory_limit_bytes / geometry.slot_count;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <stoker/collate/column.hpp>
@@ -23,7 +24,8 @@ struct slot_geometry {
     std::uint64_t slot_count = 0;
     std::uint64_t slot_bytes = 0;  ///< virtual extent of a slot, a multiple of the page size
     std::uint64_t column_count = 0;
-    std::uint64_t index_capacity = 0;  ///< most indices in a batch
+    std::uint64_t index_capacity = 0;  ///< most samples in a batch
+    std::uint64_t index_words = 0;     ///< room for indices, or a stream's words, in a slot
     std::uint64_t data_offset = 0;     ///< from the start of the slot, 256-byte aligned
     std::uint64_t known_bytes = 0;     ///< data bytes a full batch is known to need; 0: unknown
     std::uint64_t data_limit = 0;      ///< most data bytes a batch may need
@@ -47,10 +49,11 @@ inline constexpr std::uint64_t default_data_limit = std::uint64_t{1} << 30;
 /// shrink to fit RLIMIT_AS and RLIMIT_FSIZE where needs allow it. Throws error{memory_limit} naming
 /// the option or the ulimit, with needed and limit.
 /// With `full_batches` a full batch has `index_capacity` samples; without, nothing is known about
-/// their number, and memory comes as it is needed.
+/// their number, and memory comes as it is needed. `index_words`: unless index_capacity.
 slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
                          std::uint64_t index_capacity, std::uint64_t memory_limit_bytes,
-                         bool full_batches = true);
+                         bool full_batches = true,
+                         std::optional<std::uint64_t> index_words = std::nullopt);
 
 /// A mapping of the slab in this process. Moved from: empty.
 ///

@@ -56,8 +56,8 @@ engine::machine::machine(engine_parts parts)
     if (source_)
         size_ = source_->size();
     server_link link = make_link(parts);
-    order_ = parts.make_order(size_);
-    check_yield(options_, size_, order_->length());
+    make_order(parts);
+    check_yield(options_, size_, length());
     make_slots();
     const auto prefetch = static_cast<std::uint32_t>(options_.prefetch_factor);
     window_ = has_workers() ? static_cast<std::uint64_t>(options_.num_workers) * prefetch : 1;
@@ -104,7 +104,7 @@ server_link engine::machine::make_link(engine_parts& parts) {
                         "num_workers is 0, but the dataset is built by a fork server: give it at "
                         "least one worker, or build the dataset here");
         }
-        return server_link::fork_from(*parts.recipe, options_.name, size_);
+        return server_link::fork_from(*parts.recipe, options_.name, size_, shape_);
     }
     if (!has_workers())
         return {};
@@ -115,10 +115,12 @@ void engine::machine::make_slots() {
     const std::uint64_t workers = static_cast<std::uint64_t>(options_.num_workers);
     const std::uint64_t slots =
         workers * static_cast<std::uint64_t>(options_.prefetch_factor) + user_slots;
-    const std::optional<std::uint64_t> largest = order_->largest_batch();
+    const std::optional<std::uint64_t> largest =
+        stream_ ? stream_->batch_size() : order_->largest_batch();
     const std::uint64_t capacity = largest.value_or(fallback_index_capacity);
-    const slot_geometry geometry =
-        plan_slots(slots, columns_, capacity, options_.memory_limit_bytes, largest.has_value());
+    const std::uint64_t words = stream_ ? stream_words(capacity, shape_->shards) : capacity;
+    const slot_geometry geometry = plan_slots(
+        slots, columns_, capacity, options_.memory_limit_bytes, largest.has_value(), words);
     if (geometry.known_bytes > 0)
         check_memory_headroom(slots * (geometry.data_offset + geometry.known_bytes),
                               "the loader's slots");
@@ -135,6 +137,8 @@ bool engine::machine::finished() const {
 std::uint64_t engine::machine::last_epoch_allowed() const {
     if (options_.epochs == endless)  // no borders at which workers could be changed
         return std::numeric_limits<std::uint64_t>::max();
+    if (stream_)
+        return demanded_epoch_;  // readers of the next epoch would stand beside those of this one
     if (options_.persistent_workers || !has_workers()) {
         if (options_.epochs > 0)
             return static_cast<std::uint64_t>(options_.epochs) - 1;
@@ -177,6 +181,8 @@ void engine::machine::begin_epoch() {
     issuing_epoch_ = next_epoch_to_issue_++;
     next_number_ = next_position_ = 0;
     source_active_ = true;
+    if (stream_)
+        return stream_->begin();
     try {
         order_->begin(issuing_epoch_);
     } catch (...) {
@@ -264,6 +270,8 @@ bool engine::machine::issue_one() {
         return false;
     if (!has_workers() && !ledger_->empty())
         return false;  // one at a time, on demand
+    if (stream_)
+        return issue_from_stream();
     if (!look_ahead())
         return true;
     if (refuse_bad_indices())

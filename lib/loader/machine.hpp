@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <stoker/core/error.hpp>
@@ -17,6 +18,7 @@
 #include "loader/ledger.hpp"
 #include "loader/local_loop.hpp"
 #include "loader/slot_pool.hpp"
+#include "loader/stream_order.hpp"
 #include "loader/worker_group.hpp"
 #include "runtime/restart_budget.hpp"
 
@@ -44,6 +46,7 @@ class engine::machine {
     /// The wait is over: a new one starts its clocks anew.
     void end_wait() {
         wait_started_.reset();
+        armed_for_.reset();
         pool_->forget_bell();
     }
     /// For callers that look instead of waiting: from the first look in vain on, deadlines count.
@@ -57,7 +60,9 @@ class engine::machine {
     bool closed() const { return closed_; }
 
     std::uint64_t size() const { return size_; }
-    std::optional<std::uint64_t> length() const { return order_->length(); }
+    std::optional<std::uint64_t> length() const {
+        return stream_ ? stream_->length() : order_->length();
+    }
     const loader_options& options() const { return options_; }
     memory_use memory() const;
     std::vector<pid_t> worker_processes();
@@ -102,6 +107,19 @@ class engine::machine {
     void open_here();
     void load_here(std::uint64_t sequence, const task_message& task);
 
+    // Streams (machine_stream.cpp).
+    void make_order(engine_parts& parts);
+    bool issue_from_stream();
+    std::optional<int> worker_for(std::optional<std::uint64_t> lane);
+    std::optional<int> worker_for_orphan(std::uint32_t slot);
+    void write_request_again(std::uint32_t slot);
+    std::string leave_shard(const ledger_entry& entry);
+    void accuse_shard(std::uint32_t slot, const error_details& death);
+    task_message write_stream_task(std::uint32_t slot, std::uint64_t sequence);
+    bool settle_stream(ledger_entry& entry, const result_message& result);
+    void count_delivery(const ledger_entry& entry);
+    std::span<std::uint64_t> words_of(std::uint32_t slot) const;
+
     // Collecting (machine_collect.cpp).
     void collect_results();
     void accept(int worker, const result_message& result);
@@ -121,6 +139,7 @@ class engine::machine {
     void check_free_slot(loader_clock::time_point now);
     bool starved_of_slots();
     int awaited_worker();
+    bool waits_for_another();
     std::optional<loader_clock::time_point> next_deadline();
     std::optional<index> sample_in_hand(int worker) const;
     std::string describe_worker(int worker) const;
@@ -131,7 +150,7 @@ class engine::machine {
     std::vector<std::uint32_t> lost_slots(int worker) const;
     bool may_replace(int worker, const error_details& death);
     error_details describe_death(int worker) const;
-    void recover(int worker, const std::vector<std::uint32_t>& lost);
+    void recover(int worker, const std::vector<std::uint32_t>& lost, const error_details& death);
     void give_up(const std::vector<std::uint32_t>& lost, error_details death);
     void accuse(std::uint32_t slot, const error_details& death);
     void finish_probe(loan& held, std::uint32_t slot);
@@ -144,7 +163,12 @@ class engine::machine {
     std::unique_ptr<local_loop> local_loop_{};  // outlives what the dataset has open on it
     std::unique_ptr<fetcher> source_;           // outlives the fork server's copies
     std::uint64_t size_ = 0;
-    std::unique_ptr<index_source> order_;
+    std::unique_ptr<index_source> order_;   // unless it is a stream
+    std::unique_ptr<stream_order> stream_;  // if it is one
+    std::optional<stream_shape> shape_{};   // the same
+    std::vector<stream_ticket> tickets_;    // by slot: what its task reads of the stream
+    std::vector<stream_request> requests_;  // the same, for another worker
+    stream_answer answer_{};
     std::shared_ptr<slot_pool> pool_;
     std::unique_ptr<worker_group> group_;
     std::vector<loan> loans_;  // by slot
@@ -168,6 +192,8 @@ class engine::machine {
     // The epoch that batches are delivered of.
     std::uint64_t delivering_epoch_ = 0;
     std::uint64_t delivered_ = 0;
+    std::uint64_t counted_epoch_ = 0;  ///< streams: of `counted_`
+    std::uint64_t counted_ = 0;        ///< streams: batches and failures of the epoch, delivered
 
     bool opened_here_ = false;
     std::optional<error_details> start_failure_{};  ///< num_workers = 0: open() threw
@@ -182,6 +208,7 @@ class engine::machine {
     std::vector<std::uint32_t> orphans_{};  ///< slots whose worker died, in order of delivery
     std::uint64_t largest_batch_bytes_ = 0;
 
+    std::optional<int> armed_for_;  ///< the worker that is to ring, -1 for all, while armed
     std::optional<loader_clock::time_point> wait_started_;
     std::optional<loader_clock::time_point> deadline_;
     loader_clock::time_point last_glance_{};

@@ -47,6 +47,8 @@ void engine::machine::accept(int worker, const result_message& result) {
 }
 
 void engine::machine::settle(ledger_entry& entry, const result_message& result) {
+    if (stream_ && !settle_stream(entry, result))
+        return;
     const auto status = static_cast<result_status>(result.status);
     if (status == result_status::ready &&
         read_records(pool_->record(entry.slot), result.data_bytes)) {
@@ -90,16 +92,18 @@ outcome engine::machine::poll(lease& batch) {
     if (finished())
         return outcome::end;
     demand_epoch();
-    for (int look = 0; look < 2; ++look) {
-        if (look == 1)
-            collect_results();
-        pump();
-        if (beyond_repair_)
-            break;
-        if (const auto sequence = ledger_->deliverable(options_.in_order)) {
-            return deliver(*sequence, batch);
+    do {
+        for (int look = 0; look < 2; ++look) {
+            if (look == 1)
+                collect_results();
+            pump();
+            if (beyond_repair_)
+                break;
+            if (const auto sequence = ledger_->deliverable(options_.in_order)) {
+                return deliver(*sequence, batch);
+            }
         }
-    }
+    } while (waits_for_another());
     if (!fault_)
         return outcome::pending;
     const std::exception_ptr failure = fault_;
@@ -131,6 +135,8 @@ outcome engine::machine::deliver(std::uint64_t sequence, lease& batch) {
     const std::exception_ptr failure = entry.failure;
     const std::uint32_t slot = entry.slot;
     delivering_epoch_ = entry.epoch;
+    if (stream_)
+        count_delivery(entry);
     ledger_->remove(sequence);
     --outstanding_;
     ++delivered_;
@@ -165,7 +171,7 @@ void engine::machine::end_epoch() {
         }
         workers_missing_ = true;
     }
-    if (options_.epochs == 0 || finished())
+    if (options_.epochs == 0 || stream_ || finished())
         return;
     demand_epoch();  // another epoch was announced
     pump();
@@ -197,7 +203,7 @@ void engine::machine::abandon(std::uint64_t next_epoch) {
     source_active_ = have_lookahead_ = false;
     fault_ = nullptr;
     complaint_ = nullptr;
-    delivered_ = 0;
+    delivered_ = counted_ = 0;
     delivering_epoch_ = next_epoch_to_issue_ = demanded_epoch_ = next_epoch;
 }
 

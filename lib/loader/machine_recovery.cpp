@@ -64,7 +64,7 @@ void engine::machine::bury(int worker) {
         accuse(lost.front(), death);
     } else if (!lost.empty()) {
         if (may_replace(worker, death)) {
-            recover(worker, lost);
+            recover(worker, lost, death);
         } else {
             give_up(lost, death);
         }
@@ -101,7 +101,8 @@ bool engine::machine::may_replace(int worker, const error_details& death) {
     return restarts_.spend(loader_clock::now(), failure).has_value();
 }
 
-void engine::machine::recover(int worker, const std::vector<std::uint32_t>& lost) {
+void engine::machine::recover(int worker, const std::vector<std::uint32_t>& lost,
+                              const error_details& death) {
     const bool own_fault = blame_[static_cast<std::size_t>(worker)].text.empty();
     const std::optional<index> sample = sample_in_hand(worker);
     const std::uint64_t in_hand = group_->words_of(worker).sequence.load(std::memory_order_relaxed);
@@ -113,7 +114,11 @@ void engine::machine::recover(int worker, const std::vector<std::uint32_t>& lost
             ++entry.deaths;
             entry.suspect = *sample;
         }
-        orphans_.push_back(slot);
+        if (stream_ && entry.deaths >= deaths_until_suspicion) {
+            accuse_shard(slot, death);  // its samples cannot be had one by one
+        } else {
+            orphans_.push_back(slot);
+        }
     }
     std::sort(orphans_.begin(), orphans_.end(), [this](std::uint32_t left, std::uint32_t right) {
         return loans_[left].sequence < loans_[right].sequence;
@@ -144,8 +149,13 @@ void engine::machine::hand_out_orphans() {
     for (auto next = orphans_.begin(); next != orphans_.end();) {
         const std::uint32_t slot = *next;
         loan& held = loans_[slot];
-        held.probing = ledger_->at(held.sequence).deaths >= deaths_until_suspicion;
-        const int worker = held.probing ? group_->choose_idle() : group_->choose();
+        held.probing = !stream_ && ledger_->at(held.sequence).deaths >= deaths_until_suspicion;
+        int worker = -1;
+        if (stream_) {
+            worker = worker_for_orphan(slot).value_or(-1);
+        } else {
+            worker = held.probing ? group_->choose_idle() : group_->choose();
+        }
         if (worker < 0) {
             ++next;
             continue;
@@ -161,7 +171,9 @@ void engine::machine::send_again(std::uint32_t slot, int worker) {
     const std::vector<index>& indices = pool_->record(slot).indices;
     task_message task = held.task;
     held.worker = entry.worker = worker;
-    if (held.probing) {
+    if (stream_) {
+        write_request_again(slot);
+    } else if (held.probing) {
         const auto place = std::find(indices.begin(), indices.end(), entry.suspect);
         // A breadcrumb can be scribbled over, too.
         const auto number = place == indices.end() ? 0 : place - indices.begin();

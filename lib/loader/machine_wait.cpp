@@ -86,7 +86,8 @@ void engine::machine::begin_wait() {
 
 void engine::machine::arm() {
     begin_wait();
-    group_->want_bells(awaited_worker());
+    armed_for_ = awaited_worker();
+    group_->want_bells(*armed_for_);
     pool_->want_bell();
     deadline_ = next_deadline();
     // One that has passed was judged, and did not end the wait: look again in a while.
@@ -101,6 +102,17 @@ int engine::machine::awaited_worker() {
         return -1;
     const ledger_entry& front = ledger_->at(ledger_->head());
     return front.now == ledger_entry::state::waiting ? front.worker : -1;
+}
+
+/// Main was about to sleep until one worker's result comes, and now it is another's: what was
+/// awaited came, and was no batch but the end of a stream's lane. True: look once more, since that
+/// other one did not know that it has to ring.
+bool engine::machine::waits_for_another() {
+    if (!armed_for_ || fault_ || awaited_worker() == *armed_for_)
+        return false;
+    armed_for_ = awaited_worker();
+    group_->want_bells(*armed_for_);
+    return true;
 }
 
 std::optional<loader_clock::time_point> engine::machine::next_deadline() {
@@ -123,6 +135,7 @@ std::optional<loader_clock::time_point> engine::machine::next_deadline() {
 }
 
 void engine::machine::wake() {
+    armed_for_.reset();
     bool timer_fired = false;
     try {
         timer_fired = group_->take_events();
@@ -232,6 +245,8 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
                    seconds(now - *wait_started_) + "): " + describe_worker(worker) +
                    "; it is killed and replaced";
+    if (stream_)
+        details.text += leave_shard(entry);
     // The slot stays lent until the worker is gone: it may be writing.
     loans_[entry.slot].live = false;
     entry.now = ledger_entry::state::failed;

@@ -208,13 +208,18 @@ int worker_group::choose_idle() const {
     return -1;
 }
 
+bool worker_group::can_take(int number) const {
+    const worker_view& worker = workers_[to_size(number)];
+    return takes_tasks(worker) && worker.outstanding < limits_.tasks_a_worker;
+}
+
 int worker_group::choose() {
     int best = -1;
     const int total = count();
     for (int step = 0; step < total; ++step) {
         const int candidate = (next_choice_ + step) % total;
         const worker_view& worker = workers_[to_size(candidate)];
-        if (!takes_tasks(worker) || worker.outstanding >= limits_.tasks_a_worker)
+        if (!can_take(candidate))
             continue;
         if (best < 0 || worker.outstanding < workers_[to_size(best)].outstanding)
             best = candidate;

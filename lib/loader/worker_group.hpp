@@ -85,6 +85,8 @@ class worker_group {
     int choose_idle() const;
     /// Takes it out of the choice, or puts it back; a successor is back.
     void set_aside(int worker, bool aside) { workers_[to_size(worker)].aside = aside; }
+    /// Lives, and has room for a task.
+    bool can_take(int worker) const;
     /// Gives it the task; never blocks, never fails: what cannot be sent now waits in the backlog.
     void assign(int worker, const task_message& task);
     /// Drops the tasks that no worker has seen, calling `each(task)`.

@@ -76,6 +76,7 @@ fetch_task describe_task(const slab& slots, const task_message& task,
     batch.first_position = task.first_position;
     batch.worker = settings.worker;
     batch.num_workers = settings.num_workers;
+    batch.words = {slots.indices(task.slot), geometry.index_words};
     return batch;
 }
 

@@ -156,6 +156,10 @@ class recipe_process {
             const auto builder = reinterpret_cast<fetcher_recipe::builder>(recipe.build);
             source = builder(std::as_bytes(std::span(recipe.arguments)));
             answer.value = source->size();
+            if (const auto shape = source->stream()) {
+                answer.is_stream = shape->samples ? 2 : 1;
+                answer.shards = shape->shards;
+            }
             require_single_thread();  // workers are forked from here
             answer.kind = report_kind::built;
         } catch (...) {

@@ -90,7 +90,8 @@ server_link server_link::fork_here(fetcher& source, const std::string& name, boo
 }
 
 server_link server_link::fork_from(const fetcher_recipe& recipe, const std::string& name,
-                                   std::uint64_t& dataset_size) {
+                                   std::uint64_t& dataset_size,
+                                   std::optional<stream_shape>& stream) {
     pending_build build = request_build(recipe, name);
     server_link link(std::move(build.lifeline));
     link.wait_for_hello();
@@ -100,6 +101,11 @@ server_link server_link::fork_from(const fetcher_recipe& recipe, const std::stri
         const auto report = link.receive(none);
         if (report && report->kind == report_kind::built) {
             dataset_size = report->value;
+            if (report->is_stream == 2) {
+                stream = stream_shape{report->shards, report->value};
+            } else if (report->is_stream == 1) {
+                stream = stream_shape{report->shards, std::nullopt};
+            }
             return link;
         }
         if (report && report->kind == report_kind::build_failed)

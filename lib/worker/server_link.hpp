@@ -63,9 +63,10 @@ class server_link {
     /// `with_threads`. The fetcher lives in main; the server has its copy-on-write copy.
     static server_link fork_here(fetcher& source, const std::string& name, bool with_threads);
     /// Has the process of a `stoker::fork_server` fork a server of this loader's own and build the
-    /// dataset there. Waits, bounded, for its report; gives the dataset's size or throws its error.
+    /// dataset there. Waits, bounded, for its report; gives the dataset's size, and a stream's
+    /// shape, or throws its error.
     static server_link fork_from(const fetcher_recipe& recipe, const std::string& name,
-                                 std::uint64_t& dataset_size);
+                                 std::uint64_t& dataset_size, std::optional<stream_shape>& stream);
     server_link() = default;
     server_link(server_link&&) noexcept = default;
     server_link& operator=(server_link&&) noexcept;

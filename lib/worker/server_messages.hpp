@@ -72,8 +72,9 @@ struct server_report {
     std::int32_t pid = 0;
     std::int32_t code = 0;
     std::int32_t status = 0;
-    std::uint32_t reserved = 0;
+    std::uint32_t is_stream = 0;  ///< built: 1: of unknown size, 2: value is its size
     std::uint64_t value = 0;
+    std::uint64_t shards = 0;  ///< built: of a stream
     message_text<512> text{};
 };
 

@@ -54,7 +54,8 @@ numbers make_numbers(std::int64_t first) {
 }
 
 std::vector<std::int64_t> delivered(const detail::fetcher_recipe& recipe, std::uint64_t& size) {
-    small_main main(detail::server_link::fork_from(recipe, "rig", size), 1);
+    std::optional<stoker::detail::stream_shape> shape;
+    small_main main(detail::server_link::fork_from(recipe, "rig", size, shape), 1);
     const auto got = main.fetch(0, {0, 1});
     return got ? got->values : std::vector<std::int64_t>{};
 }

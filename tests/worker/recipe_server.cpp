@@ -40,7 +40,8 @@ fetcher_recipe recipe(const std::shared_ptr<recipe_connection>& connection, buil
 
 server_link forked(const fetcher_recipe& recipe, std::uint64_t* size_out = nullptr) {
     std::uint64_t size = 0;
-    server_link link = server_link::fork_from(recipe, "rig", size);
+    std::optional<stoker::detail::stream_shape> shape;
+    server_link link = server_link::fork_from(recipe, "rig", size, shape);
     if (size_out != nullptr)
         *size_out = size;
     return link;

@@ -49,10 +49,10 @@ struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 ///         while (auto batch = co_await loader.next()) step(batch[&digit::pixels]);
 ///     for (auto& batch : loader) …                     // or blocking: one epoch
 ///
-/// **Construction** takes a dataset, `loader_options`, and, after them, parts in any order: a
-/// `sampler` or `batch_sampler`, a `worker_init`. Options are checked, the workers' fork server is
-/// forked (make loaders first in main, before threads: see `fork_server` for the other case), the
-/// workers start, and the first epoch's batches are on their way.
+/// **Construction** takes a dataset or a `stream`, `loader_options`, and, after them, parts in any
+/// order: a `sampler` or `batch_sampler`, a `worker_init`. Options are checked, the workers' fork
+/// server is forked (make loaders first in main, before threads: see `fork_server` for the other
+/// case), the workers start, and the first epoch's batches are on their way.
 ///
 /// **Epochs.** `next()` gives a batch that converts to false at the end of each epoch; the call
 /// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.
@@ -81,16 +81,16 @@ template <class Dataset>
 class loader {
   public:
     using dataset_type = Dataset;
-    using sample = typename dataset_traits<Dataset>::sample;
+    using sample = typename detail::loaded_traits<Dataset>::sample;
     using batch_type = batch<sample>;
 
     template <class... Parts>
     explicit loader(Dataset dataset, loader_options options = {}, Parts... parts) {
-        detail::check_parts<Parts...>();
+        detail::check_parts<Dataset, Parts...>();
         detail::engine_parts all;
         all.options = std::move(options);
         all.columns = detail::schema_of<sample>();
-        all.waits = dataset_traits<Dataset>::waits;
+        all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.source = detail::make_source(std::move(dataset), parts...);
         engine_ = detail::engine::make(std::move(all));
@@ -99,14 +99,14 @@ class loader {
     /// A dataset that a `fork_server` builds, in a process without this one's threads.
     template <class... Parts>
     explicit loader(forked_dataset<Dataset> dataset, loader_options options = {}, Parts... parts) {
-        detail::check_parts<Parts...>();
+        detail::check_parts<Dataset, Parts...>();
         static_assert(detail::parts_of<worker_init, Parts...> == 0,
                       "stoker: a worker_init cannot reach a dataset that a fork_server builds: do "
                       "its work in the dataset's open()");
         detail::engine_parts all;
         all.options = std::move(options);
         all.columns = detail::schema_of<sample>();
-        all.waits = dataset_traits<Dataset>::waits;
+        all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.recipe = &dataset.recipe();
         engine_ = detail::engine::make(std::move(all));
@@ -172,9 +172,9 @@ class loader {
     }
     std::default_sentinel_t end() const noexcept { return {}; }
 
-    /// Batches an epoch; nullopt when the sampler cannot say.
+    /// Batches an epoch; nullopt when the sampler, or the stream, cannot say.
     std::optional<std::uint64_t> length() const { return engine_->length(); }
-    /// Samples in the dataset.
+    /// Samples in the dataset; 0 for a stream that does not say.
     std::uint64_t size() const { return engine_->size(); }
     const loader_options& options() const { return engine_->options(); }
     /// What it takes at its fullest, before anything was loaded.

@@ -18,7 +18,8 @@ struct loader_options {
 
     /// Samples a batch, 1 up. Larger batches cost memory: see `loader.memory()`.
     int batch_size = 1;
-    /// A new keyed permutation each epoch, computed and never stored. Not with a sampler.
+    /// A new keyed permutation each epoch, computed and never stored. Not with a sampler. Of a
+    /// stream: of its shards, whose samples keep their order.
     bool shuffle = false;
     /// Worker processes; 0 loads in the calling process. Start at 4, then let `sweep` find the
     /// elbow.
@@ -49,7 +50,8 @@ struct loader_options {
     std::uint64_t seed = 0;
     /// How many epochs will be read, so that workers run ahead into the next one; 0: not told
     /// (each epoch begins when asked for); `endless`: one stream of batches without ends,
-    /// whose workers are kept whatever persistent_workers says.
+    /// whose workers are kept whatever persistent_workers says. Workers do not run ahead into the
+    /// next epoch of a stream: each begins when asked for, or, endless, when one has ended.
     int epochs = 0;
     /// When a worker that died is replaced within its epoch, and what it had not finished given to
     /// others, so that nothing is lost or doubled. `on_failure`: when it was killed or gave a

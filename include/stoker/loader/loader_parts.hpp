@@ -6,7 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <stoker/collate/dataset_fetcher.hpp>
+#include <stoker/collate/stream_fetcher.hpp>
+#include <stoker/dataset/stream.hpp>
 #include <stoker/loader/engine.hpp>
 #include <stoker/loader/worker_init.hpp>
 #include <stoker/sampler/batch_sampler.hpp>
@@ -34,9 +35,13 @@ auto& find_part(First& first, Rest&... rest) {
     }
 }
 
-/// Checks what may follow the options.
-template <class... Parts>
+/// Checks what may follow the options of a loader of `Dataset`.
+template <class Dataset, class... Parts>
 constexpr void check_parts() {
+    static_assert(
+        !streamed<Dataset> || parts_of<sampler, Parts...> + parts_of<batch_sampler, Parts...> == 0,
+        "stoker: a stream has no indices, so a loader of it takes no sampler and no "
+        "batch_sampler: its order is that of its shards");
     static_assert(((is_part<Parts, sampler>::value || is_part<Parts, batch_sampler>::value ||
                     is_part<Parts, worker_init>::value) &&
                    ...),
@@ -75,9 +80,10 @@ void add_order(engine_parts& parts, Parts&... given) {
 template <class Dataset, class... Parts>
 std::unique_ptr<fetcher> make_source(Dataset dataset, Parts&... given) {
     if constexpr (parts_of < worker_init, Parts... >> 0) {
-        return make_fetcher(std::move(dataset), std::move(find_part<worker_init>(given...)).take());
+        return make_any_fetcher(std::move(dataset),
+                                std::move(find_part<worker_init>(given...)).take());
     } else {
-        return make_fetcher(std::move(dataset));
+        return make_any_fetcher(std::move(dataset));
     }
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <stoker/collate/dataset_fetcher.hpp>
+#include <stoker/collate/stream_fetcher.hpp>
 #include <stoker/worker/fetcher_recipe.hpp>
 #include <stoker/worker/forked_dataset.hpp>
 #include <stoker/worker/recipe_arguments.hpp>
@@ -41,7 +41,7 @@ std::unique_ptr<fetcher> build_recipe(std::span<const std::byte> bytes) {
     if constexpr (is_function_pointer<Factory>)
         factory = reinterpret_cast<Factory>(in.read<std::uintptr_t>());
     auto arguments = in.read<std::tuple<Stored...>>();
-    return make_fetcher(std::apply(factory, std::move(arguments)));
+    return make_any_fetcher(std::apply(factory, std::move(arguments)));
 }
 
 }  // namespace detail
