@@ -1,6 +1,10 @@
 #pragma once
 // Everything light of stoker. It opens no namespace alias, and includes no heavy header of Asio.
 
+#if __cplusplus < 202002L
+#error "stoker needs C++20: compile with -std=c++20 (g++ 12 up, clang 16 up)"
+#endif
+
 #include <stoker/collate/column_access.hpp>
 #include <stoker/core/error.hpp>
 #include <stoker/core/index.hpp>

@@ -1,6 +1,8 @@
 #include <stoker/collate/dataset_fetcher.hpp>
 
+#include <exception>
 #include <string>
+#include <utility>
 
 #include <stoker/core/error.hpp>
 
@@ -14,6 +16,13 @@ void throw_missing_dataset() {
 
 void throw_coroutine_called() {
     throw error(errc::invalid_dataset, "a coroutine dataset was called without an io_context");
+}
+
+void throw_worker_init_failed() {
+    error_details details = describe(std::current_exception(), errc::worker_start_failed);
+    details.text =
+        details.text.empty() ? "worker_init threw" : "worker_init threw: " + details.text;
+    throw error(std::move(details));
 }
 
 }  // namespace stoker::detail

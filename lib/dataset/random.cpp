@@ -138,8 +138,8 @@ double random::normal(double mean, double deviation) {
     return std::fma(deviation, detail::normal_quantile(p), mean);
 }
 
-void random::refuse_empty_interval() {
-    refuse("integer(low, high) needs low < high");
+void random::refuse_empty_interval(const std::string& low, const std::string& high) {
+    refuse("integer(" + low + ", " + high + ") needs low < high");
 }
 
 }  // namespace stoker

@@ -19,22 +19,30 @@ namespace stoker {
 
 namespace {
 
-std::string mebibytes(std::uint64_t bytes) {
+/// Queues of a few kilobytes beside batches of gigabytes: each in its own unit.
+std::string readable(std::uint64_t bytes) {
+    const double kibibytes = static_cast<double>(bytes) / (1 << 10);
     char text[32];
-    std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+    if (kibibytes < 1000) {
+        std::snprintf(text, sizeof text, "%.0f KiB", kibibytes);
+    } else if (kibibytes < 1000 << 10) {
+        std::snprintf(text, sizeof text, "%.1f MiB", kibibytes / (1 << 10));
+    } else {
+        std::snprintf(text, sizeof text, "%.1f GiB", kibibytes / (1 << 20));
+    }
     return text;
 }
 
 }  // namespace
 
 std::string memory_use::text() const {
-    std::string result = std::to_string(slots) + " slots × " + mebibytes(batch_bytes);
+    std::string result = std::to_string(slots) + " slots × " + readable(batch_bytes);
     if (workers > 0) {
-        result += " + " + std::to_string(workers) + " workers × " + mebibytes(worker_bytes) +
-                  " + fork server " + mebibytes(fork_server_bytes) + " + queues " +
-                  mebibytes(queue_bytes);
+        result += " + " + std::to_string(workers) + " workers × " + readable(worker_bytes) +
+                  " + fork server " + readable(fork_server_bytes) + " + queues " +
+                  readable(queue_bytes);
     }
-    return result + " = " + mebibytes(total_bytes);
+    return result + " = " + readable(total_bytes);
 }
 
 namespace detail {

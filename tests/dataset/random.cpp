@@ -285,6 +285,8 @@ TEST_CASE("draws that make no sense are refused", "[dataset]") {
     CHECK(code_of([&] { c.uniform(0.0, std::nan("")); }) == invalid);
     CHECK(code_of([&] { c.integer(3, 3); }) == invalid);
     CHECK(code_of([&] { c.integer(3, 2); }) == invalid);
+    CHECK_THROWS_WITH(c.integer(std::int8_t{4}, std::int8_t{-3}),
+                      Catch::Matchers::ContainsSubstring("integer(4, -3) needs low < high"));
     CHECK(code_of([&] { c.coin(1.1); }) == invalid);
     CHECK(code_of([&] { c.coin(std::nan("")); }) == invalid);
     CHECK(code_of([&] { c.normal(0, -1); }) == invalid);

@@ -53,6 +53,17 @@ TEST_CASE("memory() counts slots, batches and workers before anything is loaded"
     CHECK(use.total_bytes ==
           use.slab_bytes + use.queue_bytes + 2 * use.worker_bytes + use.fork_server_bytes);
     CHECK_THAT(use.text(), ContainsSubstring("8 slots") && ContainsSubstring("2 workers"));
+    memory_use large{};
+    large.slots = 10;
+    large.batch_bytes = std::uint64_t{3} << 30;
+    large.workers = 4;
+    large.worker_bytes = 1500 << 10;
+    large.fork_server_bytes = 650 << 10;
+    large.queue_bytes = 40 << 10;
+    large.total_bytes = std::uint64_t{31} << 30;
+    CHECK(large.text() ==
+          "10 slots × 3.0 GiB + 4 workers × 1.5 MiB + fork server 650 KiB + queues 40 KiB = "
+          "31.0 GiB");
     loader here{numbers{4}, {.batch_size = 2}};
     CHECK(here.memory().workers == 0);
     CHECK(here.memory().total_bytes == here.memory().slab_bytes);

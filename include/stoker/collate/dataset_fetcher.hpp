@@ -30,6 +30,9 @@ namespace stoker::detail {
 /// Throws error{invalid_dataset}: the machinery called a coroutine as a function.
 [[noreturn]] void throw_coroutine_called();
 
+/// Within a handler: throws an error that says what is in flight, and that worker_init threw it.
+[[noreturn]] void throw_worker_init_failed();
+
 /// In place of a worker_init hook.
 struct no_worker_init {
     void operator()(const worker_info&) const noexcept {}
@@ -63,7 +66,11 @@ class dataset_fetcher final : public fetcher {
     const schema& columns() const override { return collator_.columns(); }
 
     void open(int worker, int num_workers, std::uint64_t seed) override {
-        std::invoke(worker_init_, worker_info{worker, num_workers, seed});
+        try {
+            std::invoke(worker_init_, worker_info{worker, num_workers, seed});
+        } catch (...) {
+            throw_worker_init_failed();
+        }
         if constexpr (access::opens && !access::waits_to_open)
             access::open(dataset_);
     }

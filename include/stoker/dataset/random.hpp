@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <ranges>
+#include <string>
 #include <type_traits>
 
 namespace stoker {
@@ -63,7 +64,7 @@ class random {
     template <std::integral Integer>
     Integer integer(std::type_identity_t<Integer> low, Integer high) {
         if (!(low < high)) {
-            refuse_empty_interval();
+            refuse_empty_interval(std::to_string(low), std::to_string(high));
         }
         const auto count = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
         return static_cast<Integer>(static_cast<std::uint64_t>(low) + below(count));
@@ -97,7 +98,7 @@ class random {
     std::uint64_t below(std::uint64_t count) noexcept;  ///< in [0, count), count > 0
     double uniform_double(double low, double high);
     float uniform_float(float low, float high);
-    [[noreturn]] static void refuse_empty_interval();
+    [[noreturn]] static void refuse_empty_interval(const std::string& low, const std::string& high);
 
     std::uint64_t key_;
     std::uint64_t position_;
