@@ -97,6 +97,17 @@ TEST_CASE("Ranges without random access are loaded in their order, each epoch an
     }
 }
 
+TEST_CASE("Mapped streams are loaded by workers", "[loader]") {
+    const auto squared = std::list{1, 2, 3, 4, 5} | map([](int i, context& c) {
+                             return number{i * i, static_cast<std::int32_t>(c.position())};
+                         });
+    for (const int workers : {0, 2}) {
+        loader loader{squared, {.batch_size = 2, .num_workers = workers}};
+        CHECK(loader.length() == 3);
+        CHECK(values_of_epoch(loader) == std::vector<std::int64_t>{1, 4, 9, 16, 25});
+    }
+}
+
 TEST_CASE("A range that goes on for ever is one endless epoch", "[loader]") {
     loader loader{std::views::iota(std::int64_t{0}) | std::views::transform(to_number),
                   {.batch_size = 10, .num_workers = 2}};

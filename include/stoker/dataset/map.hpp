@@ -11,6 +11,9 @@
 
 #include <stoker/dataset/awaited.hpp>
 #include <stoker/dataset/dataset.hpp>
+#include <stoker/dataset/mapped_stream.hpp>
+#include <stoker/dataset/size_of.hpp>
+#include <stoker/dataset/stream.hpp>
 #include <stoker/dataset/take_sample.hpp>
 
 namespace stoker {
@@ -185,7 +188,12 @@ struct map_stage {
 template <class Base, class Function>
 auto operator|(Base&& base, map_stage<Function> stage) {
     using base_type = std::remove_cvref_t<Base>;
-    if constexpr (check_dataset<base_type>::value) {
+    if (pointed_dataset<base_type>::missing(base))
+        throw_null_dataset();
+    if constexpr (streamed<base_type>) {
+        if constexpr (check_stream<base_type>::value)
+            return map_stream(base_type(std::forward<Base>(base)), std::move(stage.function));
+    } else if constexpr (check_dataset<base_type>::value) {
         return mapped_dataset<base_type, Function>(std::forward<Base>(base),
                                                    std::move(stage.function));
     }
@@ -195,9 +203,13 @@ auto operator|(Base&& base, map_stage<Function> stage) {
 
 /// `dataset | map(f)` is the dataset of `f(sample)`, or `f(sample, context&)`: transforms and
 /// augmentation, run in the workers. `f` takes the sample by value or by const reference and
-/// returns what is to be the sample, of any type that can be collated. The dataset is moved or
-/// copied in. Stages share the sample's context: random numbers go on where the stage before
-/// stopped.
+/// returns what is to be the sample, of any type that can be collated, or a
+/// boost::asio::awaitable of it. The dataset is moved or copied in, and may have coroutines or
+/// make batches: then `f` is applied to each sample of a batch, one after the other. Stages share
+/// the sample's context: random numbers go on where the stage before stopped.
+///
+/// `stream | map(f)` is the stream of these, with the base's shards and positions; there `f` is no
+/// coroutine. A sample for which `f` throws is one that the base has read.
 ///
 /// Thread safety: `f` is called by one thread at a time in each process.
 template <class Function>

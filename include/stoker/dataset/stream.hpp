@@ -174,6 +174,8 @@ constexpr bool complete_stream() {
 ///         reader open(std::size_t shard, std::uint64_t position) const { …seekg… }
 ///     };
 ///
+/// `stream | stoker::map(f)` is a stream, too.
+///
 /// Any std::ranges::input_range that is no dataset is a stream of one shard: `range_stream` says
 /// how, and what that means for ranges that can be walked only once.
 ///
