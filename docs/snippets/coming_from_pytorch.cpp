@@ -119,6 +119,20 @@ struct rows {
 };
 // [end]
 
+// [stream]
+struct counters {                                                // shards of numbers
+    struct reader {
+        std::uint64_t shard, at;
+        std::optional<std::uint64_t> next() {                    // false: the shard has ended
+            return at < 100 ? std::optional(100 * shard + at++) : std::nullopt;
+        }
+        std::uint64_t position() const { return at; }            // where open() would go on
+    };
+    std::size_t shard_count() const { return 8; }
+    reader open(std::size_t shard, std::uint64_t position) const { return {shard, position}; }
+};
+// [end]
+
 struct damaged {
     std::size_t size() const { return 8; }
     sample get(stoker::index i) const {
@@ -196,6 +210,16 @@ int main() {
 
     stoker::loader opened{rows{"host"}, {.num_workers = 2}};
     expect(opened.next_blocking().size() == 1, "a dataset that is opened in workers");
+
+    std::vector<std::vector<std::uint64_t>> firsts;
+    for (const int workers : {0, 3}) {
+        stoker::loader streamed{counters{}, {.batch_size = 32, .num_workers = workers}};
+        auto& first = firsts.emplace_back();
+        for (auto& batch : streamed)
+            first.push_back(batch.bytes().empty() ? 0 : batch.size());
+    }
+    expect(firsts[0] == std::vector<std::uint64_t>(25, 32) && firsts[0] == firsts[1],
+           "a stream's batches");
 
     stoker::loader failing{damaged{}, {.batch_size = 2, .num_workers = 2}};
     run(go_on_after_errors(failing));
