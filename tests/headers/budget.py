@@ -96,8 +96,8 @@ def main():
     for fault in faults:
         print(f"FAILED: {fault}")
     if faults:
-        print("to add and remove budgets: tests/headers/budget.py --write . tests/headers/budgets.txt "
-              + " ".join(compiler))
+        print("to add and remove budgets: tests/headers/budget.py --write . "
+              "tests/headers/budgets.txt " + " ".join(compiler))
     return 1 if faults else 0
 
 
