@@ -125,7 +125,7 @@ asio::awaitable<void> make_one(fetching& batch, std::size_t number) {
         if (cancellation.cancelled() != asio::cancellation_type::none)
             throw;  // not the sample's fault
         error_details details = describe(std::current_exception(), errc::sample_failed);
-        if (!details.sample)
+        if (!details.sample && !batch.maker.makes_all())
             details.sample = sample;
         throw error(std::move(details));
     }

@@ -13,7 +13,7 @@ struct task_message {
     std::uint32_t slot = 0;
     std::uint32_t index_count = 0;
     std::uint32_t kind = 0;  ///< task_kind
-    std::uint32_t reserved = 0;
+    std::uint32_t gaps = 0;  ///< 1: samples were left out; their numbers lie behind the indices
 };
 
 enum class task_kind : std::uint32_t { batch = 0, stop = 1 };
@@ -29,7 +29,11 @@ struct result_message {
     std::uint64_t sequence = 0;
     std::uint64_t data_bytes = 0;  ///< of the batch, or of the error report
     std::uint32_t slot = 0;
-    std::uint32_t status = 0;  ///< result_status
+    std::uint32_t status = 0;        ///< result_status
+    std::uint32_t samples = 0;       ///< of a batch
+    std::uint32_t skipped = 0;       ///< samples left out: `skip_report`
+    std::uint32_t report_bytes = 0;  ///< of their errors, behind the columns
+    std::uint32_t reserved = 0;
 };
 
 }  // namespace stoker::detail

@@ -266,6 +266,9 @@ memory_use engine::memory() const {
 std::vector<pid_t> engine::worker_processes() {
     return machine_->worker_processes();
 }
+const skipped_samples& engine::skipped() const {
+    return machine_->skipped();
+}
 pid_t engine::fork_server_process() const {
     return machine_->fork_server_process();
 }

@@ -57,6 +57,11 @@ engine::machine::machine(engine_parts parts)
         size_ = source_->size();
     server_link link = make_link(parts);
     make_order(parts);
+    if (stream_ && options_.on_bad == on_bad::skip) {
+        throw error(errc::invalid_option,
+                    "on_bad = skip is for datasets with indices: only a stream's reader knows how "
+                    "to go on behind a bad sample");
+    }
     check_yield(options_, size_, length());
     make_slots();
     const auto prefetch = static_cast<std::uint32_t>(options_.prefetch_factor);
@@ -84,6 +89,7 @@ engine::machine::machine(engine_parts parts)
     environment.worker_threads = options_.worker_threads;
     environment.seed = options_.seed;
     environment.in_flight = options_.in_flight;
+    environment.skip_bad = options_.on_bad == on_bad::skip;
     environment.sample_timeout = options_.sample_timeout.count();
     environment.name = options_.name;
     group_->link().set_up(environment);
@@ -118,7 +124,9 @@ void engine::machine::make_slots() {
     const std::optional<std::uint64_t> largest =
         stream_ ? stream_->batch_size() : order_->largest_batch();
     const std::uint64_t capacity = largest.value_or(fallback_index_capacity);
-    const std::uint64_t words = stream_ ? stream_words(capacity, shape_->shards) : capacity;
+    std::uint64_t words = stream_ ? stream_words(capacity, shape_->shards) : capacity;
+    if (options_.on_bad == on_bad::skip)
+        words = std::max(words, words_for_gaps(capacity));
     const slot_geometry geometry = plan_slots(
         slots, columns_, capacity, options_.memory_limit_bytes, largest.has_value(), words);
     if (geometry.known_bytes > 0)
@@ -290,7 +298,7 @@ bool engine::machine::issue_one() {
     entry.number = next_number_++;
     ++outstanding_;
     const task_message task = write_task(*slot, sequence);
-    loans_[*slot] = loan{true, true, worker, false, sequence, task};
+    loans_[*slot] = loan{true, true, worker, false, sequence, task, {}};
     if (has_workers()) {
         group_->assign(worker, task);
     } else {
@@ -322,6 +330,7 @@ void engine::machine::load_here(std::uint64_t sequence, const task_message& task
     no_monitor monitor;
     batch_maker_settings settings{};
     settings.seed = options_.seed;
+    settings.skip_bad = options_.on_bad == on_bad::skip;
     loans_[task.slot].lent = false;
     ledger_entry& entry = ledger_->at(sequence);
     try {

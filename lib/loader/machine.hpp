@@ -21,6 +21,7 @@
 #include "loader/stream_order.hpp"
 #include "loader/worker_group.hpp"
 #include "runtime/restart_budget.hpp"
+#include "worker/skip_report.hpp"
 
 namespace stoker::detail {
 
@@ -66,6 +67,7 @@ class engine::machine {
     const loader_options& options() const { return options_; }
     memory_use memory() const;
     std::vector<pid_t> worker_processes();
+    const skipped_samples& skipped() const { return skipped_; }
     pid_t fork_server_process() const { return group_->link().pid(); }
     void ring() const { pool_->bell().ring(); }
 
@@ -80,6 +82,7 @@ class engine::machine {
         bool probing = false;  ///< a single sample is tried out there
         std::uint64_t sequence = 0;
         task_message task{};
+        std::vector<std::uint64_t> numbers{};  ///< of its samples, once some were left out
     };
     /// Why we killed a worker.
     struct blame {
@@ -124,6 +127,11 @@ class engine::machine {
     void collect_results();
     void accept(int worker, const result_message& result);
     void settle(ledger_entry& entry, const result_message& result);
+    // Samples left out (machine_skip.cpp).
+    bool leave_out_skipped(std::uint32_t slot, const result_message& result);
+    void note_skipped(error_details failure);
+    void drop_empty(ledger_entry& entry, std::uint64_t sequence);
+    bool skip_suspect(std::uint32_t slot, const error_details& accusation);
     bool read_records(slot_record& record, std::uint64_t data_bytes) const;
     outcome deliver(std::uint64_t sequence, lease& batch);
     void end_epoch();
@@ -205,6 +213,9 @@ class engine::machine {
     std::exception_ptr complaint_{};  ///< thrown once, ends nothing
     std::vector<blame> blame_;        ///< by worker
     restart_budget restarts_;
+    skipped_samples skipped_{};
+    std::uint64_t empty_in_a_row_ = 0;      ///< batches of which nothing was left
+    skip_report skips_{};                   ///< kept for its memory
     std::vector<std::uint32_t> orphans_{};  ///< slots whose worker died, in order of delivery
     std::uint64_t largest_batch_bytes_ = 0;
 

@@ -50,8 +50,13 @@ void engine::machine::settle(ledger_entry& entry, const result_message& result) 
     if (stream_ && !settle_stream(entry, result))
         return;
     const auto status = static_cast<result_status>(result.status);
-    if (status == result_status::ready &&
+    const bool gaps = status == result_status::ready && result.skipped > 0;
+    const bool sound = !gaps || leave_out_skipped(entry.slot, result);
+    if (gaps && sound && result.samples == 0)
+        return drop_empty(entry, result.sequence);
+    if (sound && status == result_status::ready &&
         read_records(pool_->record(entry.slot), result.data_bytes)) {
+        empty_in_a_row_ = 0;
         entry.now = ledger_entry::state::ready;
         pool_->note_batch(pool_->record(entry.slot).bytes);
         ++parked_;

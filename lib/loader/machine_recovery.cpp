@@ -177,12 +177,17 @@ void engine::machine::send_again(std::uint32_t slot, int worker) {
         const auto place = std::find(indices.begin(), indices.end(), entry.suspect);
         // A breadcrumb can be scribbled over, too.
         const auto number = place == indices.end() ? 0 : place - indices.begin();
-        pool_->slots().indices(slot)[0] = indices[static_cast<std::size_t>(number)];
-        task.first_position += static_cast<std::uint64_t>(number);
+        const auto which = static_cast<std::size_t>(number);
+        pool_->slots().indices(slot)[0] = indices[which];
+        task.first_position += held.numbers.empty() ? which : held.numbers[which];
         task.index_count = 1;
+        task.gaps = 0;
         group_->set_aside(worker, true);
     } else {
         std::copy(indices.begin(), indices.end(), pool_->slots().indices(slot));
+        if (!held.numbers.empty())
+            std::copy(held.numbers.begin(), held.numbers.end(),
+                      numbers_of(pool_->slots(), slot).begin());
     }
     group_->assign(worker, task);
 }
@@ -212,9 +217,11 @@ void engine::machine::accuse(std::uint32_t slot, const error_details& death) {
                    "do: " +
                    death.text;
     details.remedy = "look at that sample; its batch is lost, and the epoch goes on";
+    held.probing = false;
+    if (skip_suspect(slot, details))
+        return;
     entry.failure = std::make_exception_ptr(error(std::move(details)));
     entry.now = ledger_entry::state::failed;
-    held.probing = false;
     reclaim(slot);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "worker/error_report.hpp"
+#include "worker/skip_report.hpp"
 
 namespace stoker::detail {
 namespace {
@@ -39,23 +40,31 @@ class slot_memory final : public batch_memory {
     std::uint32_t slot_;
 };
 
-/// Remembers the sample that is being made, for the report.
+/// Remembers the sample that is being made, for the report, and which one of the list it is.
 class remembering_monitor final : public fetch_monitor {
   public:
     explicit remembering_monitor(fetch_monitor& next) : next_(next) {}
 
     void begin_sample(index sample) noexcept override {
         sample_ = sample;
-        errno = 0;  // a report may have to tell it: let it be of this sample
+        ++begun_;
         next_.begin_sample(sample);
     }
+    void begin_batch(index first) noexcept override { next_.begin_batch(first); }
     void end_sample(index sample) noexcept override { next_.end_sample(sample); }
     bool abandoned() const noexcept override { return next_.abandoned(); }
     std::optional<index> sample() const noexcept { return sample_; }
+    /// Samples begun, that one included.
+    std::size_t begun() const noexcept { return begun_; }
+    void forget() noexcept {
+        sample_.reset();
+        begun_ = 0;
+    }
 
   private:
     fetch_monitor& next_;
     std::optional<index> sample_;
+    std::size_t begun_ = 0;
 };
 
 /// Errors of the batch as a whole: the sample that happened to come last has no part in them.
@@ -64,28 +73,74 @@ bool concerns_batch(errc code) {
            code == errc::batch_too_large || code == errc::memory_limit;
 }
 
-fetch_task describe_task(const slab& slots, const task_message& task,
-                         const batch_maker_settings& settings) {
-    const slot_geometry& geometry = slots.geometry();
-    if (task.slot >= geometry.slot_count || task.index_count > geometry.index_capacity)
-        throw error(errc::protocol, "a task names memory that its loader does not have");
-    fetch_task batch;
-    batch.indices = {slots.indices(task.slot), task.index_count};
-    batch.seed = settings.seed;
-    batch.epoch = task.epoch;
-    batch.first_position = task.first_position;
-    batch.worker = settings.worker;
-    batch.num_workers = settings.num_workers;
-    batch.words = {slots.indices(task.slot), geometry.index_words};
-    return batch;
-}
+/// A batch's list while samples of it are left out. Allocates only when that happens.
+class remaining {
+  public:
+    remaining(const slab& slots, const task_message& task, const batch_maker_settings& settings)
+        : slots_(slots), task_(task), settings_(settings) {
+        if (fits() && task.gaps != 0 && numbers_of(slots, task.slot).size() >= task.index_count) {
+            const auto numbers = numbers_of(slots, task.slot).first(task.index_count);
+            numbers_.assign(numbers.begin(), numbers.end());
+        }
+    }
 
-std::uint64_t make(fetcher& source, const slab& slots, const task_message& task,
-                   const batch_maker_settings& settings, fetch_monitor& monitor) {
-    slot_memory memory(slots, task.slot);
-    return source.fetch(describe_task(slots, task, settings), memory, slots.records(task.slot),
-                        monitor);
-}
+    fetch_task describe() const {
+        if (!fits())
+            throw error(errc::protocol, "a task names memory that its loader does not have");
+        fetch_task batch;
+        batch.indices = {slots_.indices(task_.slot), task_.index_count};
+        if (!skipped_.empty())
+            batch.indices = indices_;
+        batch.seed = settings_.seed;
+        batch.epoch = task_.epoch;
+        batch.first_position = task_.first_position;
+        batch.worker = settings_.worker;
+        batch.num_workers = settings_.num_workers;
+        batch.words = {slots_.indices(task_.slot), slots_.geometry().index_words};
+        batch.numbers = numbers_;
+        return batch;
+    }
+    bool empty() const { return !skipped_.empty() && indices_.empty(); }
+    std::span<const error_details> skipped() const { return skipped_; }
+    std::span<const std::uint64_t> numbers() const { return numbers_; }
+
+    /// Leaves out the sample that failed; false where that is not wanted, or it is not known which.
+    /// `place`: which of the list it is, where that is known.
+    bool leave_out(error_details failure, std::optional<std::size_t> place) {
+        if (!settings_.skip_bad || !failure.sample || concerns_batch(failure.code))
+            return false;
+        if (skipped_.empty())
+            begin();
+        const auto found = std::find(indices_.begin(), indices_.end(), *failure.sample);
+        if (!place && found != indices_.end())
+            place = static_cast<std::size_t>(found - indices_.begin());
+        if (!place || *place >= indices_.size() || indices_[*place] != *failure.sample)
+            return false;
+        indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(*place));
+        numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(*place));
+        skipped_.push_back(std::move(failure));
+        return true;
+    }
+
+  private:
+    bool fits() const {
+        const slot_geometry& geometry = slots_.geometry();
+        return task_.slot < geometry.slot_count && task_.index_count <= geometry.index_capacity;
+    }
+    void begin() {
+        const index* const first = slots_.indices(task_.slot);
+        indices_.assign(first, first + task_.index_count);
+        for (std::uint64_t number = numbers_.size(); number < indices_.size(); ++number)
+            numbers_.push_back(number);
+    }
+
+    const slab& slots_;
+    const task_message& task_;
+    const batch_maker_settings& settings_;
+    std::vector<index> indices_{};
+    std::vector<std::uint64_t> numbers_{};
+    std::vector<error_details> skipped_{};
+};
 
 result_message answer(const task_message& task, result_status status, std::uint64_t bytes) {
     result_message result;
@@ -96,9 +151,8 @@ result_message answer(const task_message& task, result_status status, std::uint6
     return result;
 }
 
-result_message report(const slab& slots, const task_message& task,
-                      const batch_maker_settings& settings, std::optional<index> sample,
-                      const std::exception_ptr& exception) noexcept {
+error_details describe_failure(const batch_maker_settings& settings, std::optional<index> sample,
+                               const std::exception_ptr& exception) noexcept {
     error_details details;
     try {
         details = describe(exception, errc::sample_failed);
@@ -112,7 +166,16 @@ result_message report(const slab& slots, const task_message& task,
         details.code = errc::sample_failed;
         details.sample = sample;
     }
-    return fail_batch(slots, task, details);
+    return details;
+}
+
+result_message ready(const slab& slots, const task_message& task, const remaining& list,
+                     std::uint64_t bytes) noexcept {
+    result_message result = answer(task, result_status::ready, bytes);
+    result.samples = task.index_count;
+    if (!list.skipped().empty())
+        write_skips(slots, list.numbers(), list.skipped(), result);
+    return result;
 }
 
 /// Errors may be longer than the known part of a slot: its whole extent is there for them. The
@@ -128,14 +191,34 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept {
     remembering_monitor remembering(monitor);
     try {
-        const std::uint64_t bytes = make(source, slots, task, settings, remembering);
-        if (monitor.abandoned())
-            return answer(task, result_status::dropped, 0);
-        return answer(task, result_status::ready, bytes);
+        remaining list(slots, task, settings);
+        slot_memory memory(slots, task.slot);
+        for (;;) {
+            try {
+                const std::uint64_t bytes =
+                    list.empty() ? 0
+                                 : source.fetch(list.describe(), memory, slots.records(task.slot),
+                                                remembering);
+                if (monitor.abandoned())
+                    return answer(task, result_status::dropped, 0);
+                return ready(slots, task, list, bytes);
+            } catch (...) {
+                if (monitor.abandoned())
+                    return answer(task, result_status::dropped, 0);
+                error_details failure =
+                    describe_failure(settings, remembering.sample(), std::current_exception());
+                const bool known = failure.sample == remembering.sample();
+                const auto place =
+                    known ? std::optional(remembering.begun() - 1) : std::optional<std::size_t>();
+                if (!list.leave_out(failure, place))
+                    return fail_batch(slots, task, failure);
+                remembering.forget();
+            }
+        }
     } catch (...) {
-        if (monitor.abandoned())
-            return answer(task, result_status::dropped, 0);
-        return report(slots, task, settings, remembering.sample(), std::current_exception());
+        return fail_batch(
+            slots, task,
+            describe_failure(settings, remembering.sample(), std::current_exception()));
     }
 }
 
@@ -144,22 +227,29 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
                                                           const batch_maker_settings& settings,
                                                           fetch_monitor& monitor,
                                                           const fetch_limits& limits) {
-    std::exception_ptr failure;
-    std::uint64_t bytes = 0;
-    try {
-        const fetch_task batch = describe_task(slots, task, settings);
-        slot_memory memory(slots, task.slot);
-        bytes =
-            co_await source.async_fetch(batch, memory, slots.records(task.slot), monitor, limits);
-    } catch (...) {
-        failure = std::current_exception();
+    remaining list(slots, task, settings);
+    slot_memory memory(slots, task.slot);
+    for (;;) {
+        std::exception_ptr failure;
+        std::uint64_t bytes = 0;
+        try {
+            const fetch_task batch = list.describe();
+            if (!list.empty()) {
+                bytes = co_await source.async_fetch(batch, memory, slots.records(task.slot),
+                                                    monitor, limits);
+            }
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        if (monitor.abandoned())
+            co_return answer(task, result_status::dropped, 0);
+        errno = 0;  // of whichever coroutine came last, not of the one that failed
+        if (!failure)
+            co_return ready(slots, task, list, bytes);
+        const error_details details = describe_failure(settings, std::nullopt, failure);
+        if (!list.leave_out(details, std::nullopt))
+            co_return fail_batch(slots, task, details);
     }
-    if (monitor.abandoned())
-        co_return answer(task, result_status::dropped, 0);
-    errno = 0;  // of whichever coroutine came last, not of the one that failed
-    if (failure)
-        co_return report(slots, task, settings, std::nullopt, failure);
-    co_return answer(task, result_status::ready, bytes);
 }
 
 result_message fail_batch(const slab& slots, const task_message& task,

@@ -15,13 +15,15 @@ namespace stoker::detail {
 
 struct batch_maker_settings {
     std::uint64_t seed = 0;
-    int worker = 0;       ///< as datasets see it
-    int num_workers = 0;  ///< 0: the calling process; errors then carry no worker and pid
+    int worker = 0;         ///< as datasets see it
+    int num_workers = 0;    ///< 0: the calling process; errors then carry no worker and pid
+    bool skip_bad = false;  ///< leave out samples that fail, and say which
 };
 
 /// Never throws: what the dataset throws becomes an error report in the slot (status failed), with
 /// the sample that the fetcher had begun last. Populates the slot before it is written.
-/// `task.index_count` indices lie in the slot. A batch whose epoch was given up is `dropped`.
+/// `task.index_count` indices lie in the slot. A batch whose epoch was given up is `dropped`. With
+/// skip_bad a sample that fails is left out and the others are made again: bad samples are rare.
 result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept;
 /// The same for a fetcher that waits. All arguments live until it ends; cancelled, it ends with a

@@ -152,6 +152,7 @@ class server {
             start.worker_threads = shared_.worker_threads;
             start.seed = shared_.seed;
             start.in_flight = shared_.in_flight;
+            start.skip_bad = shared_.skip_bad != 0;
             start.sample_timeout = std::chrono::milliseconds(shared_.sample_timeout);
             start.geometry = shared_.geometry;
             start.names = std::move(names);

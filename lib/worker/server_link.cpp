@@ -153,6 +153,7 @@ void server_link::set_up(const worker_environment& environment) {
     request.worker_threads = environment.worker_threads;
     request.seed = environment.seed;
     request.in_flight = environment.in_flight;
+    request.skip_bad = environment.skip_bad ? 1 : 0;
     request.sample_timeout = environment.sample_timeout;
     request.geometry = environment.geometry;
     request.name.assign(environment.name);

@@ -30,6 +30,7 @@ struct worker_environment {
     int worker_threads = 0;  ///< most of each pool inside a worker; 0: as they come
     std::uint64_t seed = 0;
     int in_flight = 1;                ///< samples of a coroutine dataset at once in a worker
+    bool skip_bad = false;            ///< leave out samples that fail
     std::int64_t sample_timeout = 0;  ///< milliseconds; 0: none
     std::string name{};               ///< loader's name, for process names: "stoker:<name>:w3"
 };

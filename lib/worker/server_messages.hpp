@@ -46,6 +46,7 @@ struct server_request {
     std::int32_t worker_threads = 0;
     std::uint32_t reserved = 0;
     std::uint64_t seed = 0;
+    std::int64_t skip_bad = 0;        ///< leave out samples that fail
     std::int64_t sample_timeout = 0;  ///< milliseconds
     slot_geometry geometry{};
     message_text<64> name{};

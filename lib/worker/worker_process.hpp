@@ -22,6 +22,7 @@ struct worker_start {
     int num_workers = 0;
     int worker_threads = 0;  ///< most of each pool of threads; 0: as they come
     std::uint64_t seed = 0;
+    bool skip_bad = false;                        ///< leave out samples that fail
     int in_flight = 1;                            ///< samples of a coroutine dataset at once
     std::chrono::milliseconds sample_timeout{0};  ///< 0: none
     slot_geometry geometry{};

@@ -23,11 +23,11 @@
 namespace stoker::detail {
 
 inline context context_of(const fetch_task& task, std::size_t number) {
-    return context(task.seed, task.epoch, task.first_position + number, task.worker,
-                   task.num_workers);
+    return context(task.seed, task.epoch, task.position(number), task.worker, task.num_workers);
 }
 inline batch_context batch_context_of(const fetch_task& task) {
-    return batch_context(task.seed, task.epoch, task.first_position, task.worker, task.num_workers);
+    return batch_context(task.seed, task.epoch, task.first_position, task.worker, task.num_workers,
+                         task.numbers);
 }
 
 /// Samples of a fixed layout, by coroutines: each is written to its row when it is there. Arguments
@@ -127,6 +127,8 @@ class whole_batch final : public sample_maker {
             take(all);
         }
     }
+
+    bool makes_all() const override { return true; }
 
     std::vector<sample> made;
 

@@ -163,7 +163,7 @@ class dataset_fetcher final : public fetcher {
     std::uint64_t fetch_batch(const fetch_task& task, batch_memory& memory, column_record* records,
                               fetch_monitor& monitor) {
         if (!task.indices.empty())
-            monitor.begin_sample(task.indices.front());
+            monitor.begin_batch(task.indices.front());
         auto made = with_batch_context(task, [&](const auto&... context) {
             return access::get_batch(dataset_, task.indices, context...);
         });

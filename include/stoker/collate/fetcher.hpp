@@ -23,6 +23,12 @@ struct fetch_task {
     int worker = 0;                    ///< 0 when the calling process loads
     int num_workers = 0;
     std::span<std::uint64_t> words{};  ///< of a stream, in place of indices: `stream_request`
+    /// Where samples were left out: of each index, its number in the whole batch.
+    std::span<const std::uint64_t> numbers{};
+
+    std::uint64_t position(std::size_t i) const {
+        return first_position + (numbers.empty() ? i : numbers[i]);
+    }
 };
 
 /// The memory of one batch, as a fetcher sees it.
@@ -40,6 +46,8 @@ class fetch_monitor {
     virtual ~fetch_monitor() = default;
     /// Before each sample: the one that is to be made.
     virtual void begin_sample(index sample) noexcept = 0;
+    /// Before all of them are made by one call, which cannot tell which of them it is on.
+    virtual void begin_batch(index first) noexcept { begin_sample(first); }
     /// It is made, or has failed; only where several are under way at once.
     virtual void end_sample(index) noexcept {}
     /// The epoch was given up: stop between samples (return from fetch; the result is dropped).

@@ -14,6 +14,8 @@ class sample_maker {
     virtual ~sample_maker() = default;
     /// Makes number `number` of the batch, from 0, and puts it in its place.
     virtual boost::asio::awaitable<void> make(std::size_t number) = 0;
+    /// Makes them all by one call, so that nobody knows which of them failed.
+    virtual bool makes_all() const { return false; }
 };
 
 /// Awaits `maker.make` of the numbers up to `count`, as many at once as the limits let it. Those of

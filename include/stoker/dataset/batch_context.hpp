@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <stoker/dataset/context.hpp>
 
@@ -25,23 +26,31 @@ namespace stoker {
 /// Thread safety: constant.
 class batch_context {
   public:
-    /// Datasets get theirs from the loader; tests of datasets make their own.
+    /// Datasets get theirs from the loader; tests of datasets make their own. `numbers`: where
+    /// samples were left out, each one's number in the whole batch; kept by reference.
     batch_context(std::uint64_t seed, std::uint64_t epoch, std::uint64_t first_position,
-                  int worker = 0, int num_workers = 0) noexcept
+                  int worker = 0, int num_workers = 0,
+                  std::span<const std::uint64_t> numbers = {}) noexcept
         : seed_{seed},
           epoch_{epoch},
           first_position_{first_position},
           worker_{worker},
-          num_workers_{num_workers} {}
+          num_workers_{num_workers},
+          numbers_{numbers} {}
 
     /// The context of the batch's sample `number`, from 0: the same as a dataset that makes one
     /// sample a call would get. Its random numbers begin anew with each call.
     context sample(std::size_t number) const noexcept {
-        return context(seed_, epoch_, first_position_ + number, worker_, num_workers_);
+        const std::uint64_t place = numbers_.empty() ? number : numbers_[number];
+        return context(seed_, epoch_, first_position_ + place, worker_, num_workers_);
     }
 
     /// The context of a batch that consists of this one's samples from `number` on.
     batch_context from(std::size_t number) const noexcept {
+        if (!numbers_.empty()) {
+            return batch_context(seed_, epoch_, first_position_, worker_, num_workers_,
+                                 numbers_.subspan(number));
+        }
         return batch_context(seed_, epoch_, first_position_ + number, worker_, num_workers_);
     }
 
@@ -60,6 +69,7 @@ class batch_context {
     std::uint64_t first_position_;
     int worker_;
     int num_workers_;
+    std::span<const std::uint64_t> numbers_;
 };
 
 }  // namespace stoker

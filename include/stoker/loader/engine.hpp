@@ -15,6 +15,7 @@
 #include <stoker/loader/lease.hpp>
 #include <stoker/loader/loader_options.hpp>
 #include <stoker/loader/memory_use.hpp>
+#include <stoker/loader/skipped_samples.hpp>
 #include <stoker/sampler/index_source.hpp>
 
 namespace stoker::detail {
@@ -68,6 +69,7 @@ class engine : public std::enable_shared_from_this<engine> {
     memory_use memory() const;
     std::vector<pid_t> worker_processes();
     pid_t fork_server_process() const;
+    const skipped_samples& skipped() const;
 
     /// Ends the workers and fails a pending operation; the loader's destructor.
     void close() noexcept;

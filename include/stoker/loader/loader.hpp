@@ -179,6 +179,9 @@ class loader {
     const loader_options& options() const { return engine_->options(); }
     /// What it takes at its fullest, before anything was loaded.
     memory_use memory() const { return engine_->memory(); }
+    /// What `on_bad::skip` has left out of the batches that were collected so far, some of which
+    /// may not have been delivered yet.
+    const skipped_samples& skipped() const { return engine_->skipped(); }
     /// Process ids of the workers that the fork server has reported, a moment after they were asked
     /// for. Takes note of deaths, so it may replace idle workers.
     std::vector<pid_t> worker_processes() { return engine_->worker_processes(); }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include <stoker/loader/on_bad.hpp>
 #include <stoker/runtime/restart_policy.hpp>
 
 namespace stoker {
@@ -39,6 +40,11 @@ struct loader_options {
     /// `errc::timed_out` and the sample. A coroutine that refuses to be cancelled is waited for, up
     /// to `timeout`. Refused for other datasets, which nothing can interrupt.
     std::chrono::milliseconds sample_timeout{0};
+    /// What becomes of a sample that fails. `skip`: it is left out, its batch comes with fewer
+    /// samples (drop_last looks at the sampler's lists, not at what is left of them), one without
+    /// any is left out too, and `loader::skipped()` tells which and why. Not for streams, and of no
+    /// use where get() makes a whole batch, which cannot tell which sample it failed on.
+    stoker::on_bad on_bad = stoker::on_bad::fail;
     /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
     /// num_workers × prefetch_factor batches of memory. Ignored without workers.
     int prefetch_factor = 2;
