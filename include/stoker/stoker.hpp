@@ -5,7 +5,9 @@
 #error "stoker needs C++20: compile with -std=c++20 (g++ 12 up, clang 16 up)"
 #endif
 
+#include <stoker/collate/collate.hpp>
 #include <stoker/collate/column_access.hpp>
+#include <stoker/collate/writer.hpp>
 #include <stoker/core/error.hpp>
 #include <stoker/core/index.hpp>
 #include <stoker/dataset/concat.hpp>

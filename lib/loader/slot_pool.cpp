@@ -110,8 +110,4 @@ void slot_pool::release(std::uint32_t slot) noexcept {
     }
 }
 
-void lease::release(slot_record& record) noexcept {
-    pool_->release(record.slot);
-}
-
 }  // namespace stoker::detail

@@ -13,6 +13,15 @@ namespace stoker::detail {
 /// Number of the column with that name. Throws error{invalid_option} with the names there are.
 std::size_t column_number(const schema& columns, std::string_view name);
 
+/// That column, of any type. The schema must outlive what is returned.
+template <class Byte>
+basic_column_view<Byte> column_named(const schema& described, Byte* data,
+                                     const column_record* records, std::string_view name) {
+    const std::size_t number = column_number(described, name);
+    const column& found = described.columns[number];
+    return basic_column_view<Byte>(found.name, found.type, data, records[number]);
+}
+
 /// Typed access to a batch's memory. `Byte` is std::byte, or const std::byte for views that cannot
 /// write. `records` must live as long as what is returned.
 template <class Sample>
@@ -36,9 +45,7 @@ struct column_access {
     template <class Byte>
     static auto named(Byte* data, const column_record* records, std::string_view name) {
         static const schema described = schema_of<Sample>();
-        const std::size_t number = column_number(described, name);
-        const column& found = described.columns[number];
-        return basic_column_view<Byte>(found.name, found.type, data, records[number]);
+        return column_named(described, data, records, name);
     }
 };
 

@@ -50,7 +50,7 @@ class basic_column_view {
 
     std::string_view name() const noexcept { return name_; }
     dtype type() const noexcept { return type_; }
-    /// Axes; axis 0 is the batch.
+    /// Axes, that of the batch included.
     std::size_t rank() const noexcept { return static_cast<std::size_t>(record_->rank); }
     std::span<const std::uint64_t> shape() const noexcept {
         return std::span(record_->extents).first(rank());

@@ -85,7 +85,15 @@ class samples_apart final : public sample_maker {
         const index i = task_.indices[number];
         [[maybe_unused]] context c = context_of(task_, number);
         // Named first: g++ 12 destroys a temporary aggregate beside a co_await twice.
-        if constexpr (access::uses_context) {
+        if constexpr (access::reads) {
+            sample_apart<sample> one;
+            if constexpr (access::uses_context) {
+                co_await access::read(dataset_, i, one.place(), c);
+            } else {
+                co_await access::read(dataset_, i, one.place());
+            }
+            made_[number].emplace(one.take());
+        } else if constexpr (access::uses_context) {
             sample one = co_await access::get(dataset_, i, c);
             made_[number].emplace(std::move(one));
         } else {

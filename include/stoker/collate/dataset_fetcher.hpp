@@ -154,7 +154,13 @@ class dataset_fetcher final : public fetcher {
                 return 0;
             monitor.begin_sample(task.indices[i]);
             with_context(task, i, [&](auto&... context) {
-                made.push_back(access::get(dataset_, task.indices[i], context...));
+                if constexpr (access::reads) {
+                    sample_apart<sample> one;
+                    access::read(dataset_, task.indices[i], one.place(), context...);
+                    made.push_back(one.take());
+                } else {
+                    made.push_back(access::get(dataset_, task.indices[i], context...));
+                }
             });
         }
         return collate(made, task, memory, records);
@@ -219,12 +225,14 @@ class dataset_fetcher final : public fetcher {
 };
 
 /// The fetcher of a dataset, which is moved or copied in. Throws error{invalid_dataset} when it is
-/// a null pointer; what is no dataset does not compile, and says why.
-template <class Dataset, class WorkerInit = no_worker_init>
-std::unique_ptr<fetcher> make_fetcher(Dataset dataset, WorkerInit worker_init = {}) {
+/// a null pointer; what is no dataset does not compile, and says why. Without a collator it is the
+/// default one.
+template <class Dataset, class WorkerInit = no_worker_init, class... Collator>
+std::unique_ptr<fetcher> make_fetcher(Dataset dataset, WorkerInit worker_init = {},
+                                      Collator... collator) {
     if constexpr (check_dataset<Dataset>::value) {
-        return std::make_unique<dataset_fetcher<Dataset, WorkerInit>>(std::move(dataset),
-                                                                      std::move(worker_init));
+        return std::make_unique<dataset_fetcher<Dataset, WorkerInit, Collator...>>(
+            std::move(dataset), std::move(worker_init), std::move(collator)...);
     } else {
         return nullptr;
     }

@@ -85,7 +85,7 @@ class stream_batch {
     std::vector<Sample> made_{};  ///< unless fixed
 };
 
-/// Makes batches of a stream with the default collate. Its exceptions pass through `stream_lanes`.
+/// Makes batches of a stream. Its exceptions pass through `stream_lanes`.
 template <class Stream, class WorkerInit = no_worker_init,
           class Collator = default_collator<typename stream_traits<Stream>::sample>>
 class stream_fetcher final : public fetcher, private shard_source {
@@ -161,18 +161,19 @@ class stream_fetcher final : public fetcher, private shard_source {
 /// The fetcher of a stream, or of a plain range, which is moved or copied in. Throws
 /// error{invalid_dataset} when it is a null pointer; what is no stream does not compile, and says
 /// why.
-template <class Stream, class WorkerInit = no_worker_init>
-std::unique_ptr<fetcher> make_stream_fetcher(Stream stream, WorkerInit worker_init = {}) {
+template <class Stream, class WorkerInit = no_worker_init, class... Collator>
+std::unique_ptr<fetcher> make_stream_fetcher(Stream stream, WorkerInit worker_init = {},
+                                             Collator... collator) {
     if constexpr (check_stream<Stream>::value) {
         if (pointed_dataset<Stream>::missing(stream))
             throw_missing_dataset();
         if constexpr (plain_range<typename pointed_dataset<Stream>::type>) {
             using adapted = range_stream<Stream>;
-            return std::make_unique<stream_fetcher<adapted, WorkerInit>>(adapted(std::move(stream)),
-                                                                         std::move(worker_init));
+            return std::make_unique<stream_fetcher<adapted, WorkerInit, Collator...>>(
+                adapted(std::move(stream)), std::move(worker_init), std::move(collator)...);
         } else {
-            return std::make_unique<stream_fetcher<Stream, WorkerInit>>(std::move(stream),
-                                                                        std::move(worker_init));
+            return std::make_unique<stream_fetcher<Stream, WorkerInit, Collator...>>(
+                std::move(stream), std::move(worker_init), std::move(collator)...);
         }
     } else {
         return nullptr;
@@ -180,12 +181,14 @@ std::unique_ptr<fetcher> make_stream_fetcher(Stream stream, WorkerInit worker_in
 }
 
 /// The fetcher of a dataset or of a stream, whichever it is.
-template <class Dataset, class WorkerInit = no_worker_init>
-std::unique_ptr<fetcher> make_any_fetcher(Dataset dataset, WorkerInit worker_init = {}) {
+template <class Dataset, class WorkerInit = no_worker_init, class... Collator>
+std::unique_ptr<fetcher> make_any_fetcher(Dataset dataset, WorkerInit worker_init = {},
+                                          Collator... collator) {
     if constexpr (streamed<Dataset>) {
-        return make_stream_fetcher(std::move(dataset), std::move(worker_init));
+        return make_stream_fetcher(std::move(dataset), std::move(worker_init),
+                                   std::move(collator)...);
     } else {
-        return make_fetcher(std::move(dataset), std::move(worker_init));
+        return make_fetcher(std::move(dataset), std::move(worker_init), std::move(collator)...);
     }
 }
 

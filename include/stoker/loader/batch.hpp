@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include <stoker/collate/batch_struct.hpp>
 #include <stoker/collate/column_access.hpp>
 #include <stoker/loader/lease.hpp>
 
@@ -26,11 +28,32 @@ namespace stoker {
 ///     auto [pixels, label] = batch.columns();     // views [n, 8, 8] and [n]
 ///     auto labels = batch[&digit::label];         // by member
 ///     auto any = batch["label"];                  // by name: type and shape at run time
+///     auto mine = batch.clone();                  // in ordinary memory, holds no slot
+///
+/// The type of a member says how it is collated, what its view is, and what its columns are named:
+///
+///     member                            view                      columns
+///     float, bool, an enum              tensor_view [n]           "label"
+///     tensor, std::array                tensor_view [n, axes…]    "pixels"
+///     padded<T, value>                  padded_view [n, longest]  "tokens" "tokens.lengths"
+///     ragged<T>                         ragged_view               "weights" "weights.offsets"
+///     ragged<a struct>                  ragged_struct_view        "boxes.x" … "boxes.offsets"
+///     std::string                       strings_view              "path" "path.offsets"
+///     std::optional of one of these     optional_view             its own and "mask.present"
+///     a struct of these                 struct_view               "inner.x" …
+///
+/// Where a `collate` part made the batch, `Batch` is the struct that it names, whose members are
+/// the columns with the shapes that were declared: `batch[&padded_pair::mask]`.
 ///
 /// Thread safety: distinct batches are independent, on any threads; one batch is like a container.
-template <class Sample>
+template <class Sample, class Batch = void>
 class batch {
-    using access = detail::column_access<Sample>;
+    static constexpr bool by_sample = std::is_void_v<Batch>;
+    using columns_type = std::conditional_t<by_sample, Sample, Batch>;
+    using access =
+        typename std::conditional_t<by_sample,
+                                    std::type_identity<detail::column_access<columns_type>>,
+                                    std::type_identity<detail::batch_struct<columns_type>>>::type;
 
   public:
     using sample = Sample;
@@ -46,18 +69,18 @@ class batch {
     auto columns() && = delete;
     auto columns() const&& = delete;
 
-    /// View of one member: its first extent is the number of samples.
-    template <class Member, std::same_as<Sample> Owner>
+    /// View of one member; made by its type, it has a row for each sample.
+    template <class Member, std::same_as<columns_type> Owner>
     auto operator[](Member Owner::*member) & {
         return access::member(data(), records(), member);
     }
-    template <class Member, std::same_as<Sample> Owner>
+    template <class Member, std::same_as<columns_type> Owner>
     auto operator[](Member Owner::*member) const& {
         return access::member(constant_data(), records(), member);
     }
-    template <class Member, std::same_as<Sample> Owner>
+    template <class Member, std::same_as<columns_type> Owner>
     auto operator[](Member Owner::*member) && = delete;
-    template <class Member, std::same_as<Sample> Owner>
+    template <class Member, std::same_as<columns_type> Owner>
     auto operator[](Member Owner::*member) const&& = delete;
 
     /// View of a column by its name ("label", "inner.label"); throws error{invalid_option} with the
@@ -84,6 +107,9 @@ class batch {
     /// `bytes().data()`.
     std::span<const std::byte> bytes() const& noexcept { return {record().data, record().bytes}; }
     std::span<const std::byte> bytes() && = delete;
+    /// A copy in ordinary memory: holds no slot, outlives everything, and is used like this one.
+    /// A false batch gives a false one. Throws std::bad_alloc.
+    batch clone() const { return batch(lease_.copy()); }
 
   private:
     const detail::slot_record& record() const noexcept {

@@ -26,6 +26,7 @@ struct slot_record {
 };
 
 /// Holds one slot until it is destroyed. Owns a share of the slab, so it may outlive the loader.
+/// Or holds a copy of one, in memory of its own.
 ///
 /// Thread safety: distinct leases may be used and destroyed on any threads.
 class lease {
@@ -47,6 +48,8 @@ class lease {
 
     explicit operator bool() const noexcept { return record_ != nullptr; }
     const slot_record& record() const noexcept { return *record_; }
+    /// Of the record and the batch, in ordinary memory; empty when this is. Throws std::bad_alloc.
+    lease copy() const;
 
   private:
     void give_back() noexcept {
@@ -55,7 +58,7 @@ class lease {
     }
     void release(slot_record& record) noexcept;
 
-    std::shared_ptr<slot_pool> pool_;
+    std::shared_ptr<slot_pool> pool_;  // null: the record is a copy's
     slot_record* record_ = nullptr;
 };
 

@@ -50,9 +50,10 @@ struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 ///     for (auto& batch : loader) …                     // or blocking: one epoch
 ///
 /// **Construction** takes a dataset or a `stream`, `loader_options`, and, after them, parts in any
-/// order: a `sampler` or `batch_sampler`, a `worker_init`. Options are checked, the workers' fork
-/// server is forked (make loaders first in main, before threads: see `fork_server` for the other
-/// case), the workers start, and the first epoch's batches are on their way.
+/// order: a `sampler` or `batch_sampler`, a `collate`, which makes `Batch` the struct that it names,
+/// a `worker_init`. Options are checked, the workers' fork server is forked (make loaders first in
+/// main, before threads: see `fork_server` for the other case), the workers start, and the first
+/// epoch's batches are on their way.
 ///
 /// **Epochs.** `next()` gives a batch that converts to false at the end of each epoch; the call
 /// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.
@@ -77,19 +78,19 @@ struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 ///
 /// Thread safety: one thread or strand at a time, one `next()` at a time. Distinct loaders are
 /// independent. Batches may be released on any thread.
-template <class Dataset>
+template <class Dataset, class Batch = void>
 class loader {
   public:
     using dataset_type = Dataset;
     using sample = typename detail::loaded_traits<Dataset>::sample;
-    using batch_type = batch<sample>;
+    using batch_type = batch<sample, Batch>;
 
     template <class... Parts>
     explicit loader(Dataset dataset, loader_options options = {}, Parts... parts) {
-        detail::check_parts<Dataset, Parts...>();
+        detail::check_parts<Dataset, Batch, Parts...>();
         detail::engine_parts all;
         all.options = std::move(options);
-        all.columns = detail::schema_of<sample>();
+        all.columns = detail::columns_of<sample, Batch>();
         all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.source = detail::make_source(std::move(dataset), parts...);
@@ -99,13 +100,16 @@ class loader {
     /// A dataset that a `fork_server` builds, in a process without this one's threads.
     template <class... Parts>
     explicit loader(forked_dataset<Dataset> dataset, loader_options options = {}, Parts... parts) {
-        detail::check_parts<Dataset, Parts...>();
+        detail::check_parts<Dataset, Batch, Parts...>();
         static_assert(detail::parts_of<worker_init, Parts...> == 0,
                       "stoker: a worker_init cannot reach a dataset that a fork_server builds: do "
                       "its work in the dataset's open()");
+        static_assert(detail::parts_of<collate, Parts...> == 0,
+                      "stoker: a collate cannot reach a dataset that a fork_server builds: let the "
+                      "types of the sample's members say it, as stoker::padded does");
         detail::engine_parts all;
         all.options = std::move(options);
-        all.columns = detail::schema_of<sample>();
+        all.columns = detail::columns_of<sample, Batch>();
         all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
         all.recipe = &dataset.recipe();
@@ -201,8 +205,9 @@ class loader {
                           "stoker: next() needs an executor to complete on: bind the handler with "
                           "boost::asio::bind_executor(io.get_executor(), handler)");
             boost::asio::any_io_executor executor(boost::asio::get_associated_executor(handler));
-            machinery->async_next(std::move(executor), detail::typed_handler<handler_type, sample>{
-                                                           std::forward<Handler>(handler)});
+            machinery->async_next(
+                std::move(executor),
+                detail::typed_handler<handler_type, batch_type>{std::forward<Handler>(handler)});
         }
     };
 
@@ -215,8 +220,8 @@ class loader {
 };
 
 /// Input iterator over one epoch; holds one batch, which the next step gives back.
-template <class Dataset>
-class loader<Dataset>::iterator {
+template <class Dataset, class Batch>
+class loader<Dataset, Batch>::iterator {
   public:
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
@@ -240,11 +245,13 @@ class loader<Dataset>::iterator {
 };
 
 template <class Dataset, class... Parts>
-loader(Dataset, loader_options, Parts...) -> loader<Dataset>;
+loader(Dataset, loader_options, Parts...)
+    -> loader<Dataset, typename detail::batch_of_parts<Parts...>::type>;
 template <class Dataset>
 loader(Dataset) -> loader<Dataset>;
 template <class Dataset, class... Parts>
-loader(forked_dataset<Dataset>, loader_options, Parts...) -> loader<Dataset>;
+loader(forked_dataset<Dataset>, loader_options, Parts...)
+    -> loader<Dataset, typename detail::batch_of_parts<Parts...>::type>;
 template <class Dataset>
 loader(forked_dataset<Dataset>) -> loader<Dataset>;
 

@@ -6,6 +6,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <stoker/collate/batch_struct.hpp>
+#include <stoker/collate/collate.hpp>
+#include <stoker/collate/custom_collator.hpp>
 #include <stoker/collate/stream_fetcher.hpp>
 #include <stoker/dataset/stream.hpp>
 #include <stoker/loader/engine.hpp>
@@ -35,21 +38,45 @@ auto& find_part(First& first, Rest&... rest) {
     }
 }
 
-/// Checks what may follow the options of a loader of `Dataset`.
-template <class Dataset, class... Parts>
+/// The batch struct that the parts' collate names; void without one.
+template <class... Parts>
+struct batch_of_parts : std::type_identity<void> {};
+template <class Function, class Batch, class... Rest>
+struct batch_of_parts<collate<Function, Batch>, Rest...> : std::type_identity<Batch> {};
+template <class First, class... Rest>
+    requires(!is_part<First, collate>::value)
+struct batch_of_parts<First, Rest...> : batch_of_parts<Rest...> {};
+
+/// Checks what may follow the options of a loader of `Dataset` whose batch struct is `Batch`, void
+/// without one.
+template <class Dataset, class Batch, class... Parts>
 constexpr void check_parts() {
     static_assert(
         !streamed<Dataset> || parts_of<sampler, Parts...> + parts_of<batch_sampler, Parts...> == 0,
         "stoker: a stream has no indices, so a loader of it takes no sampler and no "
         "batch_sampler: its order is that of its shards");
     static_assert(((is_part<Parts, sampler>::value || is_part<Parts, batch_sampler>::value ||
-                    is_part<Parts, worker_init>::value) &&
+                    is_part<Parts, collate>::value || is_part<Parts, worker_init>::value) &&
                    ...),
-                  "stoker: after the options a loader takes stoker::sampler, stoker::batch_sampler "
-                  "and stoker::worker_init");
+                  "stoker: after the options a loader takes stoker::sampler, "
+                  "stoker::batch_sampler, stoker::collate and stoker::worker_init");
     static_assert(parts_of<sampler, Parts...> <= 1 && parts_of<batch_sampler, Parts...> <= 1 &&
-                      parts_of<worker_init, Parts...> <= 1,
+                      parts_of<collate, Parts...> <= 1 && parts_of<worker_init, Parts...> <= 1,
                   "stoker: a loader takes each part once");
+    static_assert(
+        std::is_same_v<Batch, typename batch_of_parts<Parts...>::type>,
+        "stoker: a loader with a stoker::collate is a loader<Dataset, Batch>, where Batch "
+        "is the struct that the collate names, and one without is a loader<Dataset>");
+}
+
+/// The columns of a loader's batches.
+template <class Sample, class Batch>
+schema columns_of() {
+    if constexpr (std::is_void_v<Batch>) {
+        return schema_of<Sample>();
+    } else {
+        return batch_struct<Batch>::describe();
+    }
 }
 
 /// The order of the loader: the sampler that was given, or the options' own.
@@ -76,14 +103,28 @@ void add_order(engine_parts& parts, Parts&... given) {
     }
 }
 
-/// The dataset with its worker_init part, types taken away.
+template <class... Parts>
+auto take_worker_init(Parts&... given) {
+    if constexpr (parts_of < worker_init, Parts... >> 0) {
+        return std::move(find_part<worker_init>(given...)).take();
+    } else {
+        return no_worker_init{};
+    }
+}
+
+/// The dataset with its worker_init and collate parts, types taken away.
 template <class Dataset, class... Parts>
 std::unique_ptr<fetcher> make_source(Dataset dataset, Parts&... given) {
-    if constexpr (parts_of < worker_init, Parts... >> 0) {
-        return make_any_fetcher(std::move(dataset),
-                                std::move(find_part<worker_init>(given...)).take());
+    auto hook = take_worker_init(given...);
+    if constexpr (parts_of < collate, Parts... >> 0) {
+        using sample = typename loaded_traits<Dataset>::sample;
+        auto function = std::move(find_part<collate>(given...)).take();
+        using collator =
+            custom_collator<sample, decltype(function), typename batch_of_parts<Parts...>::type>;
+        return make_any_fetcher(std::move(dataset), std::move(hook),
+                                collator(std::move(function)));
     } else {
-        return make_any_fetcher(std::move(dataset));
+        return make_any_fetcher(std::move(dataset), std::move(hook));
     }
 }
 
