@@ -157,6 +157,32 @@ TEST_CASE("A batch of fixed layout costs no allocation", "[collate]") {
     CHECK(allocations == 0);
 }
 
+TEST_CASE("Lists cost no allocation but their own", "[collate]") {
+    struct lists {
+        stoker::padded<std::int32_t, -1> tokens;
+        stoker::ragged<float> weights;
+        std::string text;
+    };
+    struct getter_of_lists {
+        std::size_t size() const { return 100; }
+        lists get(stoker::index i) const {
+            lists made;
+            made.tokens.resize(i);
+            made.weights.resize(i);
+            made.text.assign(i + 100, 'x');
+            return made;
+        }
+    };
+    test_batch batch(getter_of_lists{});
+    const std::vector<stoker::index> indices{1, 2, 3, 4, 5, 6, 7, 8};
+    batch.monitor.begun.reserve(100);
+    allocations = 0;
+    counting = true;
+    batch.fetch(indices);
+    counting = false;
+    CHECK(allocations == 8 * 3 + 1);
+}
+
 TEST_CASE("Each sample's context knows where it is, and has numbers of its own", "[collate]") {
     test_batch batch(asks_context{});
     batch.fetch({5, 5, 5}, 40);

@@ -50,10 +50,10 @@ struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 ///     for (auto& batch : loader) …                     // or blocking: one epoch
 ///
 /// **Construction** takes a dataset or a `stream`, `loader_options`, and, after them, parts in any
-/// order: a `sampler` or `batch_sampler`, a `collate`, which makes `Batch` the struct that it names,
-/// a `worker_init`. Options are checked, the workers' fork server is forked (make loaders first in
-/// main, before threads: see `fork_server` for the other case), the workers start, and the first
-/// epoch's batches are on their way.
+/// order: a `sampler` or `batch_sampler`, a `collate`, which makes `Batch` the struct that it
+/// names, a `worker_init`. Options are checked, the workers' fork server is forked (make loaders
+/// first in main, before threads: see `fork_server` for the other case), the workers start, and the
+/// first epoch's batches are on their way.
 ///
 /// **Epochs.** `next()` gives a batch that converts to false at the end of each epoch; the call
 /// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.

@@ -121,8 +121,7 @@ std::unique_ptr<fetcher> make_source(Dataset dataset, Parts&... given) {
         auto function = std::move(find_part<collate>(given...)).take();
         using collator =
             custom_collator<sample, decltype(function), typename batch_of_parts<Parts...>::type>;
-        return make_any_fetcher(std::move(dataset), std::move(hook),
-                                collator(std::move(function)));
+        return make_any_fetcher(std::move(dataset), std::move(hook), collator(std::move(function)));
     } else {
         return make_any_fetcher(std::move(dataset), std::move(hook));
     }
