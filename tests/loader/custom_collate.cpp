@@ -2,6 +2,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -330,4 +331,40 @@ TEST_CASE("collated batches are awaited like others", "[loader]") {
     asio::co_spawn(io, train(), rethrow);
     io.run();
     CHECK(tokens == 12);
+}
+
+TEST_CASE("samples of a stream are collated like those of a dataset", "[loader]") {
+    struct word {
+        std::string text;
+        padded<std::int32_t, -1> letters;
+    };
+    std::list<word> words;
+    std::list<sentence> plain;
+    for (std::int32_t i = 0; i < 11; ++i) {
+        const auto length = static_cast<std::size_t>(i % 4);
+        words.push_back({std::string(length, 'x'), padded<std::int32_t, -1>(length)});
+        plain.push_back({std::vector<std::int32_t>(length, i), {}});
+    }
+    for (const int workers : {0, 2}) {
+        const loader_options options{.batch_size = 4, .num_workers = workers};
+        loader by_type{words, options};
+        loader by_function{plain, options, collate{collate_pair}};
+        static_assert(
+            std::same_as<decltype(by_function), stoker::loader<std::list<sentence>, padded_pair>>);
+        std::vector<std::size_t> lengths;
+        while (const auto batch = by_type.next_blocking()) {
+            const auto letters = batch[&word::letters];
+            for (std::size_t i = 0; i < batch.size(); ++i) {
+                CHECK(batch[&word::text][i].size() == letters[i].size());
+                lengths.push_back(letters[i].size());
+            }
+        }
+        CHECK(lengths == std::vector<std::size_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2});
+        std::vector<std::int64_t> packed;
+        while (const auto batch = by_function.next_blocking()) {
+            const auto some = batch[&padded_pair::packed];
+            packed.insert(packed.end(), some.begin(), some.end());
+        }
+        CHECK(packed == std::vector<std::int64_t>{1, 2, 2, 3, 3, 3, 5, 6, 6, 7, 7, 7, 9, 10, 10});
+    }
 }

@@ -19,6 +19,7 @@
 #include <stoker/dataset/context.hpp>
 #include <stoker/dataset/dataset.hpp>
 #include <stoker/dataset/row.hpp>
+#include <stoker/dataset/take_sample.hpp>
 
 namespace stoker::detail {
 
@@ -86,13 +87,13 @@ class samples_apart final : public sample_maker {
         [[maybe_unused]] context c = context_of(task_, number);
         // Named first: g++ 12 destroys a temporary aggregate beside a co_await twice.
         if constexpr (access::reads) {
-            sample_apart<sample> one;
+            readable_sample<sample> one;
             if constexpr (access::uses_context) {
                 co_await access::read(dataset_, i, one.place(), c);
             } else {
                 co_await access::read(dataset_, i, one.place());
             }
-            made_[number].emplace(one.take());
+            made_[number].emplace(std::move(one.made));
         } else if constexpr (access::uses_context) {
             sample one = co_await access::get(dataset_, i, c);
             made_[number].emplace(std::move(one));

@@ -155,9 +155,9 @@ class dataset_fetcher final : public fetcher {
             monitor.begin_sample(task.indices[i]);
             with_context(task, i, [&](auto&... context) {
                 if constexpr (access::reads) {
-                    sample_apart<sample> one;
+                    readable_sample<sample> one;
                     access::read(dataset_, task.indices[i], one.place(), context...);
-                    made.push_back(one.take());
+                    made.push_back(std::move(one.made));
                 } else {
                     made.push_back(access::get(dataset_, task.indices[i], context...));
                 }

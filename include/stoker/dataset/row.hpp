@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <utility>
 
 #include <stoker/dataset/fields.hpp>
 #include <stoker/dataset/member.hpp>
@@ -120,22 +119,6 @@ void point_into(Sample& sample, std::byte** columns) {
             });
     }
 }
-
-/// A sample by itself, for a dataset that reads into rows.
-template <class Sample>
-class sample_apart {
-  public:
-    sample_apart() { point_into(sample_, places_.data()); }
-    sample_apart(const sample_apart&) = delete;
-    sample_apart& operator=(const sample_apart&) = delete;
-
-    row<Sample> place() const noexcept { return row<Sample>(places_.data(), 0); }
-    Sample take() { return std::move(sample_); }
-
-  private:
-    Sample sample_{};
-    std::array<std::byte*, inline_columns<Sample>()> places_{};
-};
 
 }  // namespace detail
 
