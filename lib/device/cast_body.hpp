@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <stoker/device/cast_rules.hpp>
 #include "device/device_code.hpp"
 #include "device/prepare_job.hpp"
 
@@ -159,26 +160,6 @@ bool visit_cast_source(const cast_job& job, Visitor&& visitor) {
             return true;
         case 8:
             visitor(cast_body<8, Target>{});
-            return true;
-        default:
-            return false;
-    }
-}
-
-constexpr bool is_floating(dtype type) {
-    return type == dtype::f16 || type == dtype::bf16 || type == dtype::f32 || type == dtype::f64;
-}
-
-/// Whether there is a cast from one to the other. Not from floating types to integers, which would
-/// have to say how they round.
-constexpr bool can_cast(dtype from, dtype to) {
-    switch (to) {
-        case dtype::i32:
-        case dtype::i64:
-            return !is_floating(from);
-        case dtype::f32:
-        case dtype::f16:
-        case dtype::bf16:
             return true;
         default:
             return false;

@@ -57,7 +57,7 @@ struct cast_job {
     std::uint64_t source_row_size = 0;  ///< elements of a row of the source
     std::int32_t fill = 0;
     dtype source_type = dtype::u8;  ///< any
-    /// i32, i64 of integers, modulo 2^bits; f32, f16, bf16 of any, by way of f32.
+    /// What `can_cast` allows.
     dtype target_type = dtype::i32;
 };
 
