@@ -73,6 +73,8 @@ bool concerns_batch(errc code) {
            code == errc::batch_too_large || code == errc::memory_limit;
 }
 
+constexpr std::size_t unknown_place = ~std::size_t{0};
+
 /// A batch's list while samples of it are left out. Allocates only when that happens.
 class remaining {
   public:
@@ -105,19 +107,20 @@ class remaining {
     std::span<const std::uint64_t> numbers() const { return numbers_; }
 
     /// Leaves out the sample that failed; false where that is not wanted, or it is not known which.
-    /// `place`: which of the list it is, where that is known.
-    bool leave_out(error_details failure, std::optional<std::size_t> place) {
+    /// `place`: which of the list it is, or `unknown_place`.
+    bool leave_out(error_details failure, std::size_t place) {
         if (!settings_.skip_bad || !failure.sample || concerns_batch(failure.code))
             return false;
         if (skipped_.empty())
             begin();
-        const auto found = std::find(indices_.begin(), indices_.end(), *failure.sample);
-        if (!place && found != indices_.end())
+        if (place == unknown_place) {
+            const auto found = std::find(indices_.begin(), indices_.end(), *failure.sample);
             place = static_cast<std::size_t>(found - indices_.begin());
-        if (!place || *place >= indices_.size() || indices_[*place] != *failure.sample)
+        }
+        if (place >= indices_.size() || indices_[place] != *failure.sample)
             return false;
-        indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(*place));
-        numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(*place));
+        indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(place));
+        numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(place));
         skipped_.push_back(std::move(failure));
         return true;
     }
@@ -207,10 +210,9 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
                     return answer(task, result_status::dropped, 0);
                 error_details failure =
                     describe_failure(settings, remembering.sample(), std::current_exception());
-                const bool known = failure.sample == remembering.sample();
-                const auto place =
-                    known ? std::optional(remembering.begun() - 1) : std::optional<std::size_t>();
-                if (!list.leave_out(failure, place))
+                const bool known =
+                    remembering.begun() > 0 && failure.sample == remembering.sample();
+                if (!list.leave_out(failure, known ? remembering.begun() - 1 : unknown_place))
                     return fail_batch(slots, task, failure);
                 remembering.forget();
             }
@@ -247,7 +249,7 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
         if (!failure)
             co_return ready(slots, task, list, bytes);
         const error_details details = describe_failure(settings, std::nullopt, failure);
-        if (!list.leave_out(details, std::nullopt))
+        if (!list.leave_out(details, unknown_place))
             co_return fail_batch(slots, task, details);
     }
 }
