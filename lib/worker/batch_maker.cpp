@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
@@ -172,8 +173,22 @@ error_details describe_failure(const batch_maker_settings& settings, std::option
     return details;
 }
 
+/// What lies between columns would be left over from another batch: the same samples are the same
+/// bytes.
+void clear_gaps(const slab& slots, std::uint32_t slot) noexcept {
+    const column_record* const records = slots.records(slot);
+    for (std::uint64_t next = 1; next < slots.geometry().column_count; ++next) {
+        const std::uint64_t begin = records[next - 1].offset + records[next - 1].bytes;
+        const std::uint64_t end = records[next].offset;
+        if (begin < end && end - begin < column_alignment)
+            std::memset(slots.data(slot) + begin, 0, end - begin);
+    }
+}
+
 result_message ready(const slab& slots, const task_message& task, const remaining& list,
                      std::uint64_t bytes) noexcept {
+    if (bytes > 0)
+        clear_gaps(slots, task.slot);
     result_message result = answer(task, result_status::ready, bytes);
     result.samples = task.index_count;
     if (!list.skipped().empty())

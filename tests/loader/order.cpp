@@ -87,3 +87,20 @@ TEST_CASE("a sampler that has ended is not asked again until a new epoch", "[loa
         }
     }
 }
+
+TEST_CASE("all bytes of a batch are the same for any number of workers", "[loader]") {
+    // 13 samples: a short batch lies in a slot that had a full one before.
+    const auto bytes_of = [](int workers) {
+        loader source{numbers{13}, {.batch_size = 8, .shuffle = true, .num_workers = workers}};
+        std::vector<std::vector<std::byte>> all;
+        for (int epoch = 0; epoch < 6; ++epoch) {
+            while (const auto batch = source.next_blocking())
+                all.emplace_back(batch.bytes().begin(), batch.bytes().end());
+        }
+        return all;
+    };
+    const auto expected = bytes_of(0);
+    REQUIRE(expected.size() == 12);
+    CHECK(bytes_of(1) == expected);
+    CHECK(bytes_of(2) == expected);
+}

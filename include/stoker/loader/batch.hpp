@@ -103,7 +103,7 @@ class batch {
     std::uint64_t epoch() const noexcept { return record().epoch; }
     /// Its number within the epoch, from 0, in the sampler's order.
     std::uint64_t number() const noexcept { return record().number; }
-    /// Bytes of its columns, padding between them included; they are contiguous from
+    /// Bytes of its columns, zeros between them included; they are contiguous from
     /// `bytes().data()`.
     std::span<const std::byte> bytes() const& noexcept { return {record().data, record().bytes}; }
     std::span<const std::byte> bytes() && = delete;
