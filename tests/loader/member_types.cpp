@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -207,6 +209,45 @@ TEST_CASE("samples that are one list or one string can be loaded", "[loader]") {
                      {.batch_size = 2, .num_workers = workers}};
         const auto batch = lists.next_blocking();
         CHECK(std::get<0>(batch.columns())(0, 1) == -1);
+    }
+}
+
+TEST_CASE("a bad sample that is left out leaves no gap in lists", "[loader]") {
+    struct line {
+        std::string text;
+        padded<std::int32_t, -1> numbers;
+    };
+    struct lines {
+        std::size_t size() const { return 6; }
+        line get(stoker::index i) const {
+            if (i == 1)
+                throw std::runtime_error("damaged");
+            return {std::string(i, 'x'), padded<std::int32_t, -1>(i)};
+        }
+    };
+    struct joined {
+        tensor<std::uint8_t, dynamic> text;
+    };
+    const auto join = [](std::span<const line> samples, writer<joined>& out) {
+        std::string all;
+        for (const line& each : samples)
+            all += each.text + ';';
+        out.shape(&joined::text, all.size());
+        std::copy(all.begin(), all.end(), out[&joined::text].data());
+    };
+    for (const int workers : {0, 2}) {
+        const loader_options options{
+            .batch_size = 3, .num_workers = workers, .on_bad = on_bad::skip};
+        loader by_type{lines{}, options};
+        const auto batch = by_type.next_blocking();
+        CHECK(batch.size() == 2);
+        CHECK(batch[&line::text].size() == 2);
+        CHECK(batch[&line::text][1] == "xx");
+        CHECK(std::ranges::equal(batch[&line::numbers].lengths(), std::vector<std::int64_t>{0, 2}));
+        loader by_function{lines{}, options, collate{join}};
+        const auto whole = by_function.next_blocking();
+        const auto text = whole[&joined::text];
+        CHECK(std::string(text.begin(), text.end()) == ";xx;");
     }
 }
 
