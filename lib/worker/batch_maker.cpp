@@ -49,6 +49,7 @@ class remembering_monitor final : public fetch_monitor {
     void begin_sample(index sample) noexcept override {
         sample_ = sample;
         ++begun_;
+        errno = 0;  // a report may have to tell it: let it be of this sample
         next_.begin_sample(sample);
     }
     void begin_batch(index first) noexcept override { next_.begin_batch(first); }
