@@ -31,7 +31,7 @@ task_message make_task(std::uint64_t number) {
             .slot = std::uint32_t(number * 17),
             .index_count = std::uint32_t(number * 19),
             .kind = 0,
-            .reserved = std::uint32_t(number * 23)};
+            .gaps = std::uint32_t(number * 23)};
 }
 template <class Message>
 bool same(const Message& a, const Message& b) {
