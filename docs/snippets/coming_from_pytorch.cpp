@@ -169,6 +169,22 @@ auto split() {
 }
 // [end]
 
+// [collate]
+struct pairs {                                                 // all axes are yours
+    stoker::tensor<float, stoker::dynamic, 2, 3> both;         // [pairs, 2, 3]
+};
+auto in_pairs() {
+    return stoker::collate{[](std::span<const sample> samples, stoker::writer<pairs>& out) {
+        out.shape(&pairs::both, samples.size() / 2, 2, 3);     // all shapes first, then values
+        auto both = out[&pairs::both];
+        for (std::size_t i = 0; i < samples.size() / 2 * 2; ++i) {
+            for (std::size_t k = 0; k < 3; ++k)
+                both(i / 2, i % 2, k) = samples[i].point(k);
+        }
+    }};
+}
+// [end]
+
 // [early]
 void first_batches_only(auto& loader, int epochs) {
     for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -207,6 +223,11 @@ int main() {
     expect(random.length() == 10, "the length of a mapped dataset");
     first_batches_only(random, 2);
     expect(random.next_blocking().epoch() == 1, "an epoch that was left goes on");
+
+    stoker::loader paired{points{100}, {.batch_size = 10, .num_workers = 2}, in_pairs()};
+    auto five = paired.next_blocking();
+    auto [both] = five.columns();
+    expect(both.extent(0) == 5 && both(2, 1, 0) == 5, "a batch of pairs");
 
     stoker::loader opened{rows{"host"}, {.num_workers = 2}};
     expect(opened.next_blocking().size() == 1, "a dataset that is opened in workers");

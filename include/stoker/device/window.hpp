@@ -20,6 +20,7 @@ struct window {
     std::int32_t Sample::*offset;
     std::int32_t fill = 0;
 };
+/// The same offset for all samples.
 template <>
 struct window<void> {
     std::int64_t offset = 0;
