@@ -12,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-# More would leave fewer than 48 warps a multiprocessor.
-MOST_REGISTERS = 40
+# Of a multiprocessor's 65,536 registers, 40 a thread leave room for 48 warps, and 48 for 40: enough
+# to hide memory's latency. Images are what moves bytes; casts know all types at run time.
+MOST_REGISTERS = {"image_body": 40, "cast_body": 48}
 
 # Elements of dtype's numbering, as they stand in mangled names.
 BYTES_OF_DTYPE = {"9": 2, "10": 2, "11": 4}
@@ -38,7 +39,8 @@ def spill_findings(report, architecture):
         if stack or stores or loads:
             findings.append(f"sm_{architecture}: {name} spills: stack {stack}, stores {stores}, "
                             f"loads {loads}")
-        if registers > MOST_REGISTERS:
+        most = next(most for body, most in MOST_REGISTERS.items() if body in name)
+        if registers > most:
             findings.append(f"sm_{architecture}: {name} uses {registers} registers")
     return len(kernels), findings
 
