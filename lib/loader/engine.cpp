@@ -272,6 +272,12 @@ const skipped_samples& engine::skipped() const {
 pid_t engine::fork_server_process() const {
     return machine_->fork_server_process();
 }
+slot_memory engine::slots() const {
+    return machine_->slots();
+}
+void engine::populate_slots() const {
+    machine_->populate_slots();
+}
 void engine::close() noexcept {
     machine_->close();
 }

@@ -138,6 +138,27 @@ void engine::machine::make_slots() {
     lookahead_.reserve(largest.value_or(0));
 }
 
+slot_memory engine::machine::slots() const {
+    const slab& memory = pool_->slots();
+    const slot_geometry& geometry = memory.geometry();
+    slot_memory found;
+    found.owner = pool_;
+    found.base = memory.slot(0);
+    found.slot_count = geometry.slot_count;
+    found.slot_bytes = geometry.slot_bytes;
+    found.data_offset = geometry.data_offset;
+    found.known_bytes = geometry.known_bytes;
+    found.known_prefix = memory.known_prefix();
+    found.most_samples = geometry.index_capacity;
+    return found;
+}
+
+void engine::machine::populate_slots() const {
+    const slab& memory = pool_->slots();
+    for (std::uint32_t slot = 0; slot < memory.geometry().slot_count; ++slot)
+        memory.populate(slot, memory.known_prefix());
+}
+
 bool engine::machine::finished() const {
     return options_.epochs > 0 && delivering_epoch_ >= static_cast<std::uint64_t>(options_.epochs);
 }

@@ -69,6 +69,8 @@ class engine::machine {
     std::vector<pid_t> worker_processes();
     const skipped_samples& skipped() const { return skipped_; }
     pid_t fork_server_process() const { return group_->link().pid(); }
+    slot_memory slots() const;
+    void populate_slots() const;
     void ring() const { pool_->bell().ring(); }
 
     bool pending = false;  ///< an operation of the engine waits

@@ -203,7 +203,10 @@ struct orphan_start {
     std::jmp_buf place{};  ///< where the orphan goes on, on its copy of the caller's stack
 };
 
+bool forked_by_stoker = false;
+
 [[noreturn]] void run_orphan(const orphan_start& start) {
+    forked_by_stoker = true;
     start.body(start.argument);
     leave(0);
 }
@@ -320,6 +323,10 @@ void fork_orphan(void (*body)(void*), void* argument) {
         system::fail(alone ? "clone" : "fork", "the fork server", errno);
     if (const int failure = wait_for_middle(middle); failure != 0)
         system::fail("fork", "the fork server", failure);
+}
+
+bool is_forked_by_stoker() noexcept {
+    return forked_by_stoker;
 }
 
 void reset_signals() noexcept {

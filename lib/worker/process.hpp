@@ -38,6 +38,9 @@ class blocked_signals {
 /// process is an ordinary child, for which one SIGCHLD is raised.
 void fork_orphan(void (*body)(void*), void* argument);
 
+/// Whether this process is one of stoker's: it, or one it comes from, was forked by `fork_orphan`.
+bool is_forked_by_stoker() noexcept;
+
 /// Puts dispositions in order after a fork: handlers of the host go (SIG_IGN stays), SIGCHLD is
 /// default, and signals that terminals and batch systems send to whole groups do nothing.
 void reset_signals() noexcept;

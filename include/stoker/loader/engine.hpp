@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -42,6 +43,18 @@ enum class outcome {
     pending,  ///< not yet: wait
 };
 
+/// Where a loader's slots lie in this process: for those who pin them.
+struct slot_memory {
+    std::shared_ptr<const void> owner{};  ///< keeps them mapped
+    std::byte* base = nullptr;            ///< of slot 0; the others follow, `slot_bytes` apart
+    std::uint64_t slot_count = 0;
+    std::uint64_t slot_bytes = 0;
+    std::uint64_t data_offset = 0;   ///< of a batch's first column from its slot's start
+    std::uint64_t known_bytes = 0;   ///< of columns that a full batch is known to need; 0: unknown
+    std::uint64_t known_prefix = 0;  ///< whole pages from a slot's start that are never given back
+    std::uint64_t most_samples = 0;  ///< in a batch
+};
+
 /// The machinery of a loader, compiled once. Lives as long as the loader or a pending operation.
 ///
 /// Thread safety: one thread or strand at a time.
@@ -70,6 +83,9 @@ class engine : public std::enable_shared_from_this<engine> {
     std::vector<pid_t> worker_processes();
     pid_t fork_server_process() const;
     const skipped_samples& skipped() const;
+    slot_memory slots() const;
+    /// Makes sure of the known prefix of every slot, in this process too. Throws.
+    void populate_slots() const;
 
     /// Ends the workers and fails a pending operation; the loader's destructor.
     void close() noexcept;

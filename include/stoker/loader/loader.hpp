@@ -38,6 +38,8 @@ struct is_bare_future : std::false_type {};
 template <class Allocator>
 struct is_bare_future<boost::asio::use_future_t<Allocator>> : std::true_type {};
 
+struct loader_access;
+
 }  // namespace detail
 
 /// Loads a dataset batch by batch, in worker processes, ahead of need: the async generator of
@@ -193,6 +195,8 @@ class loader {
     pid_t fork_server_process() const { return engine_->fork_server_process(); }
 
   private:
+    friend detail::loader_access;
+
     struct start_next {
         // Shared, since the operation may begin after the loader is gone: it then fails.
         std::shared_ptr<detail::engine> machinery;
@@ -217,6 +221,14 @@ class loader {
     }
 
     std::shared_ptr<detail::engine> engine_;
+};
+
+/// For what takes a loader's place.
+struct detail::loader_access {
+    template <class Dataset>
+    static std::shared_ptr<engine> take(loader<Dataset> source) {
+        return std::move(source.engine_);
+    }
 };
 
 /// Input iterator over one epoch; holds one batch, which the next step gives back.
