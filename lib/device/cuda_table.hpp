@@ -62,7 +62,7 @@ struct cuda_flag {
 
 /// Every entry gives a cudaError_t. Out-parameters stay untouched when it fails.
 struct cuda_table {
-    const char* kind;  ///< "CUDA", "simulated device", "host"
+    const char* kind;  ///< "CUDA", "simulated", "host"
     bool synchronous;  ///< all work has been done when the call that asked for it returns
 
     int (*driver_version)(int* version);

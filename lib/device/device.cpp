@@ -24,17 +24,19 @@ std::atomic<pid_t> cuda_process{0};
 }
 
 [[noreturn]] void refuse_fork(const std::string& what) {
-    refuse(what + " cannot be used in process " + std::to_string(::getpid()) +
-               ": CUDA does not survive a fork, and workers never call it",
-           "let datasets make batches in host memory, and let a stoker::device_feed in the training "
-           "process take them to the device");
+    refuse(
+        what + " cannot be used in process " + std::to_string(::getpid()) +
+            ": CUDA does not survive a fork, and workers never call it",
+        "let datasets make batches in host memory, and let a stoker::device_feed in the training "
+        "process take them to the device");
 }
 
 std::string version_text(int version) {
     return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
 }
 
-/// "35 (cudaErrorInsufficientDriver): …; the driver supports CUDA 12.2, stoker was built with 13.0".
+/// "35 (cudaErrorInsufficientDriver): …; the driver supports CUDA 12.2, stoker was built
+/// with 13.0".
 std::string why_none(const detail::cuda_table& table, int code) {
     int driver = 0;
     int runtime = 0;

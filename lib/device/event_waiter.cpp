@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::chrono::microseconds shortest_pause{20};
 constexpr std::chrono::microseconds longest_pause{500};
-constexpr std::chrono::milliseconds capture_pause{1};
 
 }  // namespace
 
@@ -40,7 +39,7 @@ event_waiter::~event_waiter() {
 void event_waiter::add(waiter_task task) {
     {
         const std::scoped_lock lock(lock_);
-        (task.told ? completions_ : copies_).push_back(std::move(task));
+        (task.told || task.abandoned >= 0 ? slow_ones_ : copies_).push_back(std::move(task));
     }
     added_.notify_one();
 }
@@ -55,13 +54,12 @@ void event_waiter::run() {
         if (!copies_.empty()) {
             const waiter_task& task = copies_.front();  // a deque's elements stay where they are
             lock.unlock();
-            const int code = task.event == nullptr ? wait_for_consumers(task.consumers)
-                                                   : calls_.table().synchronize_event(task.event);
+            const int code = calls_.table().synchronize_event(task.event);
             lock.lock();
             finish(lock, copies_, code);
             pause = shortest_pause;
-        } else if (!completions_.empty()) {
-            if (finish_some_completions(lock)) {
+        } else if (!slow_ones_.empty()) {
+            if (finish_some_slow_ones(lock)) {
                 pause = shortest_pause;
                 continue;
             }
@@ -83,40 +81,55 @@ void event_waiter::finish(std::unique_lock<std::mutex>& lock, tasks& from, int c
     lock.lock();
 }
 
-bool event_waiter::finish_some_completions(std::unique_lock<std::mutex>& lock) {
+bool event_waiter::finish_some_slow_ones(std::unique_lock<std::mutex>& lock) {
     bool any = false;
-    for (std::size_t left = completions_.size(); left > 0; --left) {
-        const int code = calls_.table().query_event(completions_.front().event);
+    for (std::size_t left = slow_ones_.size(); left > 0; --left) {
+        const int code = look_at(slow_ones_.front());
         if (code == cuda_code::not_ready) {  // behind the others, which may be of other streams
-            completions_.push_back(std::move(completions_.front()));
-            completions_.pop_front();
+            slow_ones_.push_back(std::move(slow_ones_.front()));
+            slow_ones_.pop_front();
             continue;
         }
-        finish(lock, completions_, code);
+        finish(lock, slow_ones_, code);
         any = true;
     }
     return any;
 }
 
-/// A stream that is being captured must not be waited for, which would break its graph: it is left
-/// alone until its user has ended that.
-int event_waiter::wait_for_consumers(const std::vector<cuda_stream>& consumers) const {
-    int worst = cuda_code::success;
-    for (const cuda_stream stream : consumers) {
-        int status = cuda_flag::capture_none;
-        int code = calls_.table().capture_status(stream, &status);
-        while (code == cuda_code::success && status != cuda_flag::capture_none) {
-            std::this_thread::sleep_for(capture_pause);
-            code = calls_.table().capture_status(stream, &status);
+int event_waiter::look_at(waiter_task& task) const {
+    return task.abandoned >= 0 ? look_at_consumers(task) : calls_.table().query_event(task.event);
+}
+
+/// One consumer after the other. A stream that is being captured is left alone until its user has
+/// ended that: a record or a wait would break the graph.
+int event_waiter::look_at_consumers(waiter_task& task) const {
+    const cuda_table& table = calls_.table();
+    while (!task.consumers.empty()) {
+        if (task.recorded) {
+            const int code = table.query_event(task.event);
+            if (code != cuda_code::success)
+                return code;
+            task.recorded = false;
+            task.consumers.pop_back();
+            continue;
         }
+        const cuda_stream stream = task.consumers.back();
+        int status = cuda_flag::capture_none;
+        int code = table.capture_status(stream, &status);
+        if (code == cuda_code::success && status != cuda_flag::capture_none)
+            return cuda_code::not_ready;
         if (code == cuda_code::success)
-            code = calls_.table().synchronize_stream(stream);
-        if (code != cuda_code::success) {
-            static_cast<void>(calls_.table().take_last_error());
-            worst = code;
+            code = table.record_event(task.event, stream);
+        task.recorded = code == cuda_code::success;
+        if (!task.recorded) {  // the stream is gone: whatever it was told is waited for
+            static_cast<void>(table.take_last_error());
+            code = table.device_synchronize();
+            if (code != cuda_code::success)
+                return code;
+            task.consumers.pop_back();
         }
     }
-    return worst == cuda_code::success ? worst : calls_.table().device_synchronize();
+    return cuda_code::success;
 }
 
 }  // namespace stoker::detail

@@ -26,9 +26,10 @@ struct waiter_task {
     cuda_event event = nullptr;
     std::string purpose{};  ///< for errors
     lease slot{};           ///< given back
-    int bounce = -1;     ///< bounce buffer that is free again
+    int bounce = -1;        ///< bounce buffer that is free again
     int abandoned = -1;  ///< output that is free again when its consumers below have come to an end
-    std::vector<cuda_stream> consumers{};  ///< that a record could not be made on; without event
+    std::vector<cuda_stream> consumers{};       ///< `event` could not be recorded on them yet
+    bool recorded = false;                      ///< it is, on the last of them
     std::shared_ptr<stream_completion> told{};  ///< whose bell is rung
 };
 
@@ -52,15 +53,16 @@ class event_waiter {
 
     void run();
     void finish(std::unique_lock<std::mutex>& lock, tasks& from, int code);
-    bool finish_some_completions(std::unique_lock<std::mutex>& lock);
-    int wait_for_consumers(const std::vector<cuda_stream>& consumers) const;
+    bool finish_some_slow_ones(std::unique_lock<std::mutex>& lock);
+    int look_at(waiter_task& task) const;
+    int look_at_consumers(waiter_task& task) const;
 
     const device_calls& calls_;
     std::function<void(waiter_task&, int)> done_;
     std::mutex lock_;
     std::condition_variable added_;
-    tasks copies_;       // waited for in order
-    tasks completions_;  // of users' streams, which may take long: looked at in between
+    tasks copies_;     // waited for in order
+    tasks slow_ones_;  // of users' streams, which may take long: looked at in between
     bool ending_ = false;
     std::thread thread_;
 };

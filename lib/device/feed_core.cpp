@@ -18,9 +18,9 @@ constexpr std::uint64_t read_beyond = 16;
 
 void check_range(const char* option, int value, int least, int most) {
     if (value < least || value > most) {
-        throw error(errc::invalid_option,
-                    std::string(option) + " is " + std::to_string(value) + ", not in " +
-                        std::to_string(least) + " to " + std::to_string(most));
+        throw error(errc::invalid_option, std::string(option) + " is " + std::to_string(value) +
+                                              ", not in " + std::to_string(least) + " to " +
+                                              std::to_string(most));
     }
 }
 

@@ -77,9 +77,9 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
         buffer memory{};
         cuda_event ready = nullptr;
         device_record record{};
-        std::vector<cuda_stream> users{};   ///< streams that were made to wait for it
-        std::vector<cuda_event> consumed{}; ///< as many as it ever had users
-        std::size_t recorded = 0;           ///< of these, since the last release
+        std::vector<cuda_stream> users{};    ///< streams that were made to wait for it
+        std::vector<cuda_event> consumed{};  ///< as many as it ever had users
+        std::size_t recorded = 0;            ///< of these, since the last release
     };
     struct staging {
         buffer memory{};
@@ -136,9 +136,9 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
     std::vector<lease> stranded_;  ///< of batches whose copies may be under way on a failed device
 
     std::mutex lock_;
-    std::vector<std::size_t> free_;           // guarded
-    std::vector<cuda_event> spare_;           // guarded: events for the waiter
-    std::exception_ptr fault_;                // guarded
+    std::vector<std::size_t> free_;  // guarded
+    std::vector<cuda_event> spare_;  // guarded: events for the waiter
+    std::exception_ptr fault_;       // guarded
     std::atomic<bool> failed_{false};
     std::atomic<bool> wanted_{false};
 };

@@ -1,6 +1,6 @@
 // `next()` and `completed()` as composed operations, with the promises of the loader's (see
-// loader/engine.cpp): never inside the initiating call, nothing is lost to cancellation, descriptors
-// are bound to the awaiting side's executor only while something waits.
+// loader/engine.cpp): never inside the initiating call, nothing is lost to cancellation,
+// descriptors are bound to the awaiting side's executor only while something waits.
 
 #include <stoker/device/feed_engine.hpp>
 

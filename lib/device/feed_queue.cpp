@@ -35,9 +35,12 @@ feed_engine::queue::need feed_engine::queue::look() {
         std::rethrow_exception(broken);
     if (parked_ && core_->can_submit())
         submit(parked_);
-    if (!entries_.empty())
-        return need::nothing;
-    return !parked_ && core_->can_submit() ? need::host : need::room;
+    need found = need::nothing;
+    if (entries_.empty())
+        found = !parked_ && core_->can_submit() ? need::host : need::room;
+    if (found != need::room)
+        end_wait();
+    return found;
 }
 
 /// An outlier that finds no bounce buffer is parked; everything behind it waits for it.
@@ -106,6 +109,8 @@ std::chrono::milliseconds feed_engine::queue::patience() const {
 void feed_engine::queue::want_room() {
     core_->bell().clear();
     core_->want_bell();
+    if (std::exchange(waiting_, true))
+        return;  // one wait, one deadline, however often it was woken for nothing
     core_->count_wait();
     const std::chrono::nanoseconds left = patience();
     system::set_timer(timer_.get(), static_cast<std::uint64_t>(left.count()), "a device feed");
@@ -113,19 +118,24 @@ void feed_engine::queue::want_room() {
 
 void feed_engine::queue::awoken() {
     std::array<epoll_event, 2> events{};
-    const std::size_t count =
-        system::epoll_wait(wait_set_.get(), events, 0, "a device feed");
+    const std::size_t count = system::epoll_wait(wait_set_.get(), events, 0, "a device feed");
     bool late = false;
     bool rung = false;
     for (std::size_t i = 0; i < count; ++i)
         (events[i].data.u64 == 1 ? late : rung) = true;
-    system::set_timer(timer_.get(), 0, "a device feed");
     if (late && !rung) {
-        throw error(errc::no_free_slot,
-                    "for " + std::to_string(patience().count()) + " ms no buffer of the device "
-                    "feed got free: " + std::to_string(core_->held()) +
-                        " batches are held; hold is the option for more");
+        end_wait();
+        throw error(errc::no_free_slot, "for " + std::to_string(patience().count()) +
+                                            " ms no buffer of the device "
+                                            "feed got free: " +
+                                            std::to_string(core_->held()) +
+                                            " batches are held; hold is the option for more");
     }
+}
+
+void feed_engine::queue::end_wait() {
+    if (std::exchange(waiting_, false))
+        system::set_timer(timer_.get(), 0, "a device feed");
 }
 
 void feed_engine::queue::forget() {

@@ -56,6 +56,7 @@ class feed_engine::queue {
     void submit(lease& batch);
     void send_ahead();
     void forget();
+    void end_wait();
     std::chrono::milliseconds patience() const;
 
     std::shared_ptr<engine> loader_;
@@ -64,6 +65,7 @@ class feed_engine::queue {
     lease parked_;            ///< has to wait for a bounce buffer
     bool delivered_ = false;  ///< a batch of the current epoch was taken
     bool closed_ = false;
+    bool waiting_ = false;  ///< for room
     descriptor timer_;
     descriptor wait_set_;
 };

@@ -26,8 +26,9 @@ int refuse_capture(const cuda_table& table, cuda_stream stream, const std::strin
     }
     if (status != cuda_flag::capture_none) {
         throw error(errc::stream_captured,
-                    what + " was called for a stream that is being captured: the graph would hold "
-                           "a wait or a record of this one batch, or none");
+                    what +
+                        " was called for a stream that is being captured: the graph would hold "
+                        "a wait or a record of this one batch, or none");
     }
     return code;
 }
@@ -89,8 +90,13 @@ void feed_core::abandon(std::size_t number) noexcept {
         free_output(number);
         return;
     }
-    task.abandoned = static_cast<int>(number);
-    waiter_->add(std::move(task));
+    try {
+        task.event = take_event();
+        task.abandoned = static_cast<int>(number);
+        waiter_->add(std::move(task));
+    } catch (...) {
+        // An output that is never free again is better than one that is written too early.
+    }
 }
 
 void feed_core::free_output(std::size_t number) {
@@ -117,8 +123,10 @@ void feed_core::done(waiter_task& task, int code) {
         }
     }
     task.slot = {};
-    if (task.bounce >= 0)
+    if (task.bounce >= 0) {
         bounce_->give_back(task.bounce);
+        ring_if_wanted();
+    }
     if (task.event != nullptr) {
         const std::scoped_lock lock(lock_);
         spare_.push_back(task.event);
@@ -129,7 +137,6 @@ void feed_core::done(waiter_task& task, int code) {
         task.told->code = code;
         task.told->bell.ring();
     }
-    ring_if_wanted();
 }
 
 void feed_core::complete(const std::shared_ptr<stream_completion>& told, cuda_stream stream) {

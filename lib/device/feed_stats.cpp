@@ -28,10 +28,9 @@ const char* name_of(pinning mode) noexcept {
 std::string feed_stats::text() const {
     return std::to_string(batches) + " batches, " + mebibytes(copied_bytes) + " in " +
            std::to_string(copies) + " copies; pinning: " + name_of(mode) + ", " +
-           mebibytes(pinned_bytes) + "; " + std::to_string(bounced) + " bounced (" +
-           std::to_string(oversize) + " oversize), " + std::to_string(pageable) +
-           " pageable; device memory " + mebibytes(device_bytes) + ", grown " +
-           std::to_string(growths) + " times; depth " + std::to_string(depth) + ", " +
+           mebibytes(pinned_bytes) + "; " + std::to_string(bounced) + " bounced, " +
+           std::to_string(pageable) + " pageable; device memory " + mebibytes(device_bytes) +
+           ", grown " + std::to_string(growths) + " times; depth " + std::to_string(depth) + ", " +
            std::to_string(waits) + " waits for a release";
 }
 

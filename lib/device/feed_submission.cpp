@@ -1,4 +1,5 @@
-// How a batch gets to the device. Nothing here waits: the order is told to the device, edge by edge.
+// How a batch gets to the device. Nothing here waits: the order is told to the device, edge by
+// edge.
 //
 //   copy stream   wait(staging was read) ▸ copy slot → staging ▸ record ─────────┐
 //   prep stream   wait(output's consumers) ▸ wait(copied) ◂──────────────────────┘
@@ -81,7 +82,6 @@ std::optional<feed_core::source> feed_core::find_source(const slot_record& batch
     }
     std::memcpy(memory, batch.data, batch.bytes);
     ++counts_.bounced;
-    counts_.oversize += pins_->any();
     from.memory = memory;
     from.bounce = taken;
     return from;

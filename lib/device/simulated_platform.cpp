@@ -198,8 +198,9 @@ int simulated_platform::launch(const kernel_call& call, cuda_stream handle) {
         return cuda_code::invalid_resource_handle;
     const std::byte* const first = as_bytes(call.arguments);
     std::vector<std::byte> arguments(first, first + call.argument_bytes);
-    stream->push_late(
-        [run = call.run, kept = std::move(arguments)] { run(static_cast<const void*>(kept.data())); });
+    stream->push_late([run = call.run, kept = std::move(arguments)] {
+        run(static_cast<const void*>(kept.data()));
+    });
     return cuda_code::success;
 }
 

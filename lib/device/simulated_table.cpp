@@ -212,7 +212,7 @@ const char* error_name(int code) {
 }
 
 const cuda_table entries{
-    .kind = "simulated device",
+    .kind = "simulated",
     .synchronous = false,
     .driver_version = simulated_version,
     .runtime_version = simulated_version,
@@ -240,8 +240,9 @@ const cuda_table entries{
     .take_last_error = [] { return cuda_code::success; },
     .allocate =
         [](void** memory, std::size_t bytes) {
-            return on_platform("cudaMalloc", true,
-                               [&](simulated_platform& all) { return all.allocate(memory, bytes); });
+            return on_platform("cudaMalloc", true, [&](simulated_platform& all) {
+                return all.allocate(memory, bytes);
+            });
         },
     .deallocate =
         [](void* memory) {

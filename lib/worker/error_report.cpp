@@ -60,7 +60,7 @@ error_details damaged(std::string_view what) {
 
 bool known(std::int32_t code) {
     return code >= static_cast<int>(errc::invalid_option) &&
-           code <= static_cast<int>(errc::resource);
+           code <= static_cast<int>(errc::stream_captured);
 }
 
 }  // namespace

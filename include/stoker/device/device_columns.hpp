@@ -16,6 +16,8 @@ namespace stoker {
 ///     step<<<blocks, threads, 0, compute>>>(on[&digit::pixels].data(), on[&digit::label].data());
 ///
 /// Copied by value; valid as long as the batch is held.
+///
+/// Thread safety: that of the batch.
 template <class Sample>
 class device_columns {
     using access = detail::column_access<Sample>;

@@ -156,9 +156,9 @@ class device_feed {
         void operator()(Handler&& handler) const {
             using handler_type = std::decay_t<Handler>;
             boost::asio::any_io_executor executor = detail::executor_of(handler);
-            machinery->async_next(std::move(executor),
-                                  detail::device_handler<handler_type, DeviceSample>{
-                                      std::forward<Handler>(handler)});
+            machinery->async_next(
+                std::move(executor),
+                detail::device_handler<handler_type, DeviceSample>{std::forward<Handler>(handler)});
         }
     };
     struct start_completed {
@@ -167,8 +167,7 @@ class device_feed {
         template <class Handler>
         void operator()(Handler&& handler, CUstream_st* stream) const {
             boost::asio::any_io_executor executor = detail::executor_of(handler);
-            machinery->async_completed(std::move(executor), stream,
-                                       std::forward<Handler>(handler));
+            machinery->async_completed(std::move(executor), stream, std::forward<Handler>(handler));
         }
     };
 
@@ -181,14 +180,12 @@ class device_feed {
 };
 
 template <class Dataset, class... Parts>
-device_feed(loader<Dataset>, device, feed_options, Parts...)
-    -> device_feed<typename loader<Dataset>::sample,
-                   typename detail::feed_parts<typename loader<Dataset>::sample,
-                                               Parts...>::device_sample>;
+device_feed(loader<Dataset>, device, feed_options, Parts...) -> device_feed<
+    typename loader<Dataset>::sample,
+    typename detail::feed_parts<typename loader<Dataset>::sample, Parts...>::device_sample>;
 template <class Dataset, class... Parts>
-device_feed(loader<Dataset>, device, Parts...)
-    -> device_feed<typename loader<Dataset>::sample,
-                   typename detail::feed_parts<typename loader<Dataset>::sample,
-                                               Parts...>::device_sample>;
+device_feed(loader<Dataset>, device, Parts...) -> device_feed<
+    typename loader<Dataset>::sample,
+    typename detail::feed_parts<typename loader<Dataset>::sample, Parts...>::device_sample>;
 
 }  // namespace stoker

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include <stoker/device/feed_options.hpp>
 #include <stoker/device/preparation.hpp>
 
 namespace stoker::detail {
@@ -23,5 +24,9 @@ struct feed_parts<Sample> {
     using device_sample = Sample;
     static std::unique_ptr<preparation> make() { return nullptr; }
 };
+
+/// Options may stand before the parts.
+template <class Sample, class... Parts>
+struct feed_parts<Sample, feed_options, Parts...> : feed_parts<Sample, Parts...> {};
 
 }  // namespace stoker::detail

@@ -25,8 +25,8 @@ struct feed_stats {
     std::uint64_t batches = 0;       ///< sent to the device
     std::uint64_t copies = 0;        ///< host to device: one a batch, none for empty ones
     std::uint64_t copied_bytes = 0;
-    std::uint64_t bounced = 0;   ///< batches that went through a pinned buffer
-    std::uint64_t oversize = 0;  ///< of these, since they were larger than a slot's pinned part
+    std::uint64_t bounced = 0;   ///< batches that went through a pinned buffer: they lay, or
+                                 ///< reached, beyond the pinned part of a slot
     std::uint64_t pageable = 0;  ///< batches that came from pageable memory
     std::uint64_t growths = 0;   ///< times that device memory was got for a larger batch
     std::uint64_t waits = 0;     ///< times that `next()` had to wait for a batch to be released
