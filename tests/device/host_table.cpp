@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include <stoker/collate/collate.hpp>
+#include <stoker/device/prepare.hpp>
 #include <stoker/runtime/rethrow.hpp>
 #include "device/device_rig.hpp"
 
@@ -28,6 +30,28 @@ boost::asio::awaitable<void> read_epochs(stoker::device_feed<words>& feed, int e
         }
     }
 }
+
+struct picture {
+    stoker::tensor<std::uint8_t, 4, 6, 3> pixels;
+    std::int64_t label;
+};
+struct device_picture {
+    stoker::tensor<float, 3, 4, 6> pixels;
+    std::int64_t label;
+};
+struct pictures {
+    std::size_t size() const { return 12; }
+    picture get(stoker::index number) const {
+        picture made{};
+        made.pixels(1, 2, 2) = static_cast<std::uint8_t>(number * 20);
+        made.label = static_cast<std::int64_t>(number);
+        return made;
+    }
+};
+
+struct summed {
+    stoker::tensor<std::int64_t, stoker::dynamic> sums;
+};
 
 }  // namespace
 
@@ -70,6 +94,45 @@ TEST_CASE("a preparation runs on the host as on a device") {
         REQUIRE(found[7] == (word_of(batch.record().indices[0], 7) ^ turn_over::mask));
     }
     feed->close();
+}
+
+TEST_CASE("prepared batches have the device's own struct") {
+    stoker::loader loader{pictures{}, {.batch_size = 4}};
+    stoker::device_feed feed{
+        std::move(loader), stoker::host_device(), stoker::feed_options{.depth = 1},
+        stoker::prepare(&picture::pixels, &device_picture::pixels,
+                        stoker::normalize{{0.0f, 0.0f, 0.0f}, {1.0f, 1.0f, 1.0f}})};
+    int batches = 0;
+    while (auto batch = feed.next_blocking()) {
+        auto on = batch.on(nullptr);
+        for (std::size_t row = 0; row < batch.size(); ++row) {
+            const auto number = batch.indices()[row];
+            CHECK(on[&device_picture::label][row] == static_cast<std::int64_t>(number));
+            CHECK(on[&device_picture::pixels](row, 2, 1, 2) ==
+                  Approx(static_cast<double>(number) * 20 / 255));
+            CHECK(on[&device_picture::pixels](row, 0, 1, 2) == 0.0f);
+        }
+        ++batches;
+    }
+    CHECK(batches == 3);
+}
+
+TEST_CASE("what a collate of the user's made is accessed by its struct") {
+    stoker::loader loader{
+        word_dataset{12},
+        {.batch_size = 4},
+        stoker::collate{[](std::span<const words> samples, stoker::writer<summed>& out) {
+            out.shape(&summed::sums, samples.size());
+            auto sums = out[&summed::sums];
+            for (std::size_t row = 0; row < samples.size(); ++row)
+                sums[row] = samples[row].label + 100;
+        }}};
+    stoker::device_feed feed{std::move(loader), stoker::host_device()};
+    while (auto batch = feed.next_blocking()) {
+        const auto on = batch.on(nullptr);
+        CHECK(on[&summed::sums][0] == static_cast<std::int64_t>(batch.indices()[0]) + 100);
+    }
+    CHECK(feed.stats().batches == 3);
 }
 
 TEST_CASE("memory that the host does not have is an error with the call") {

@@ -19,6 +19,8 @@ namespace stoker {
 ///     model.step(on[&image::pixels].data(), compute);
 ///                                          // destroyed, or batch.release(): after the last launch
 ///
+/// `Batch` is the struct that a `collate` part of the loader names, as `batch` has it.
+///
 /// Move-only. Release it, or let it die, after the last launch that reads it has been enqueued, on
 /// any thread: its memory is written again when all streams that `on` was called with have got as
 /// far as they were told by then. It may outlive its feed.
@@ -30,7 +32,7 @@ namespace stoker {
 /// a capture could not record, the feed's thread makes up for by waiting for the whole device.
 ///
 /// Thread safety: distinct batches are independent, on any threads; one batch is like a container.
-template <class Sample>
+template <class Sample, class Batch = void>
 class device_batch {
   public:
     using sample = Sample;
@@ -43,12 +45,12 @@ class device_batch {
     /// Makes `stream`, a cudaStream_t of this device, wait until the batch is there, and gives its
     /// columns for work on that stream. Any number of streams. Throws error{stream_captured,
     /// device_failed}.
-    device_columns<Sample> on(CUstream_st* stream) & {
+    device_columns<Sample, Batch> on(CUstream_st* stream) & {
         const detail::device_record& found = record();
         lease_.use_on(stream);
-        return device_columns<Sample>(found.data, found.records.data());
+        return device_columns<Sample, Batch>(found.data, found.records.data());
     }
-    device_columns<Sample> on(CUstream_st* stream) && = delete;
+    device_columns<Sample, Batch> on(CUstream_st* stream) && = delete;
 
     /// Gives it back before it dies. Throws error{stream_captured}, and nothing has happened; the
     /// batch is false afterwards.

@@ -3,7 +3,9 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
+#include <stoker/collate/batch_struct.hpp>
 #include <stoker/collate/column_access.hpp>
 
 namespace stoker {
@@ -18,9 +20,14 @@ namespace stoker {
 /// Copied by value; valid as long as the batch is held.
 ///
 /// Thread safety: that of the batch.
-template <class Sample>
+template <class Sample, class Batch = void>
 class device_columns {
-    using access = detail::column_access<Sample>;
+    static constexpr bool by_sample = std::is_void_v<Batch>;
+    using columns_type = std::conditional_t<by_sample, Sample, Batch>;
+    using access =
+        typename std::conditional_t<by_sample,
+                                    std::type_identity<detail::column_access<columns_type>>,
+                                    std::type_identity<detail::batch_struct<columns_type>>>::type;
 
   public:
     device_columns(std::byte* data, const detail::column_record* records) noexcept
@@ -29,7 +36,7 @@ class device_columns {
     /// Views of all members, in order, for structured bindings.
     auto columns() const { return access::columns(data_, records_); }
     /// View of one member: its first extent is the number of samples.
-    template <class Member, std::same_as<Sample> Owner>
+    template <class Member, std::same_as<columns_type> Owner>
     auto operator[](Member Owner::*member) const {
         return access::member(data_, records_, member);
     }

@@ -12,7 +12,6 @@
 #include <boost/asio/system_executor.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <stoker/collate/collation.hpp>
 #include <stoker/device/device.hpp>
 #include <stoker/device/device_batch.hpp>
 #include <stoker/device/device_handler.hpp>
@@ -21,6 +20,7 @@
 #include <stoker/device/feed_parts.hpp>
 #include <stoker/device/feed_stats.hpp>
 #include <stoker/loader/loader.hpp>
+#include <stoker/loader/loader_parts.hpp>
 
 namespace stoker {
 
@@ -69,27 +69,31 @@ boost::asio::any_io_executor executor_of(const Handler& handler) {
 ///
 /// Thread safety: one thread or strand at a time, one `next()` at a time, any number of
 /// `completed()`. Batches may be used and released on any threads.
-template <class Sample, class DeviceSample = Sample>
+template <class Sample, class DeviceSample = Sample, class Batch = void>
 class device_feed {
   public:
     using sample = DeviceSample;
-    using batch_type = device_batch<DeviceSample>;
+    using batch_type = device_batch<DeviceSample, Batch>;
 
     template <class Dataset, class... Parts>
-    device_feed(loader<Dataset> source, device target, feed_options options, Parts... parts) {
-        static_assert(std::is_same_v<typename loader<Dataset>::sample, Sample>,
+    device_feed(loader<Dataset, Batch> source, device target, feed_options options,
+                Parts... parts) {
+        static_assert(std::is_same_v<typename loader<Dataset, Batch>::sample, Sample>,
                       "stoker: a device_feed is of the loader's sample type");
+        static_assert(std::is_void_v<Batch> || sizeof...(Parts) == 0,
+                      "stoker: stoker::prepare(…) is of a sample's members, and this loader has a "
+                      "stoker::collate: let it make the columns that the device needs");
         using all_parts = detail::feed_parts<Sample, Parts...>;
         detail::feed_parts_erased all;
         all.loader = detail::loader_access::take(std::move(source));
-        all.columns = detail::schema_of<Sample>();
+        all.columns = detail::columns_of<Sample, Batch>();
         all.target = target;
         all.options = std::move(options);
         all.prepared = all_parts::make(std::move(parts)...);
         engine_ = detail::feed_engine::make(std::move(all));
     }
     template <class Dataset, class... Parts>
-    device_feed(loader<Dataset> source, device target, Parts... parts)
+    device_feed(loader<Dataset, Batch> source, device target, Parts... parts)
         : device_feed(std::move(source), target, feed_options{}, std::move(parts)...) {}
 
     device_feed(device_feed&&) noexcept = default;
@@ -158,7 +162,7 @@ class device_feed {
             boost::asio::any_io_executor executor = detail::executor_of(handler);
             machinery->async_next(
                 std::move(executor),
-                detail::device_handler<handler_type, DeviceSample>{std::forward<Handler>(handler)});
+                detail::device_handler<handler_type, batch_type>{std::forward<Handler>(handler)});
         }
     };
     struct start_completed {
@@ -179,13 +183,15 @@ class device_feed {
     std::shared_ptr<detail::feed_engine> engine_;
 };
 
-template <class Dataset, class... Parts>
-device_feed(loader<Dataset>, device, feed_options, Parts...) -> device_feed<
-    typename loader<Dataset>::sample,
-    typename detail::feed_parts<typename loader<Dataset>::sample, Parts...>::device_sample>;
-template <class Dataset, class... Parts>
-device_feed(loader<Dataset>, device, Parts...) -> device_feed<
-    typename loader<Dataset>::sample,
-    typename detail::feed_parts<typename loader<Dataset>::sample, Parts...>::device_sample>;
+template <class Dataset, class Batch, class... Parts>
+device_feed(loader<Dataset, Batch>, device, feed_options, Parts...) -> device_feed<
+    typename loader<Dataset, Batch>::sample,
+    typename detail::feed_parts<typename loader<Dataset, Batch>::sample, Parts...>::device_sample,
+    Batch>;
+template <class Dataset, class Batch, class... Parts>
+device_feed(loader<Dataset, Batch>, device, Parts...) -> device_feed<
+    typename loader<Dataset, Batch>::sample,
+    typename detail::feed_parts<typename loader<Dataset, Batch>::sample, Parts...>::device_sample,
+    Batch>;
 
 }  // namespace stoker

@@ -225,8 +225,8 @@ class loader {
 
 /// For what takes a loader's place.
 struct detail::loader_access {
-    template <class Dataset>
-    static std::shared_ptr<engine> take(loader<Dataset> source) {
+    template <class Dataset, class Batch>
+    static std::shared_ptr<engine> take(loader<Dataset, Batch> source) {
         return std::move(source.engine_);
     }
 };
