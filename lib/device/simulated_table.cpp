@@ -304,9 +304,15 @@ const cuda_table entries{
         },
     .synchronize_stream =
         [](cuda_stream stream) {
-            return on_platform("cudaStreamSynchronize", true, [&](simulated_platform& all) {
-                return all.synchronize_stream(stream);
-            });
+            // Also where the device has failed: a real one does nothing by then.
+            simulated_platform* const platform = simulated_platform::current();
+            if (platform == nullptr)
+                return cuda_code::no_device;
+            const int entered = platform->enter("cudaStreamSynchronize", true);
+            if (entered == cuda_code::capture_unsupported)
+                return entered;
+            const int code = platform->synchronize_stream(stream);
+            return entered != cuda_code::success ? entered : code;
         },
     .wait_event =
         [](cuda_stream stream, cuda_event event, unsigned) {

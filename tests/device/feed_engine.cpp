@@ -156,7 +156,7 @@ TEST_CASE("feeds survive an io_context that dies with operations pending") {
 TEST_CASE("a device that fails is told with call and batch, and for good") {
     simulated_platform platform(quick());
     word_feed feed = make_word_feed();
-    platform.fail("cudaMemcpyAsync", cuda_code::illegal_address, 3, 1, true);
+    platform.fail("cudaMemcpyAsync", cuda_code::illegal_address, 3);
     for (int i = 0; i < 3; ++i)
         CHECK(feed.next_blocking());
     const stoker::error failed = error_of([&] { feed.next_blocking(); });
