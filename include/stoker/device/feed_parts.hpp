@@ -2,8 +2,11 @@
 
 #include <memory>
 
-#include <stoker/device/feed_options.hpp>
 #include <stoker/device/preparation.hpp>
+
+namespace stoker {
+struct feed_options;
+}  // namespace stoker
 
 namespace stoker::detail {
 
