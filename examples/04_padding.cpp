@@ -42,17 +42,17 @@ void by_type() {
     stoker::loader loader{sentences{}, {.batch_size = 3, .num_workers = 2}};
     for (auto& batch : loader) {
         auto [tokens, weights, text, label] = batch.columns();
-        std::cout << "tokens [" << tokens.extent(0) << ", " << tokens.extent(1) << "]:";
+        std::cout << "tokens [" << tokens.extent(0) << ", " << tokens.extent(1) << "]\n";
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            float words = 0;
+            float letters = 0;
             for (const float weight : weights[i])
-                words += weight;
-            std::cout << "  \"" << text[i] << "\" has " << tokens.lengths()[i] << " letters, "
-                      << words << " without spaces";
+                letters += weight;
+            std::cout << "  \"" << text[i] << "\": " << tokens.lengths()[i] << " tokens, "
+                      << letters << " letters";
             if (label.has_value(i))
                 std::cout << ", label " << label.values()[i];
+            std::cout << '\n';
         }
-        std::cout << '\n';
     }
 }
 
@@ -92,7 +92,7 @@ void by_hand() {
         for (const bool each : mask.elements())
             set += each;
         std::cout << "mask [" << mask.extent(0) << ", " << mask.extent(1) << "]: " << set << " of "
-                  << batch[&model_input::letters][0] << " letters\n";
+                  << batch[&model_input::letters][0] << " tokens\n";
     }
 }
 
@@ -105,3 +105,12 @@ int main() try {
 }
 
 // Output:
+// tokens [3, 16]
+//   "coal": 4 tokens, 4 letters, label 0
+//   "a shovel of coal": 16 tokens, 13 letters
+//   "": 0 tokens, 0 letters, label 2
+// tokens [2, 24]
+//   "the engine never starves": 24 tokens, 21 letters
+//   "steam": 5 tokens, 5 letters, label 4
+// mask [3, 16]: 20 of 20 tokens
+// mask [2, 24]: 29 of 29 tokens
