@@ -32,7 +32,7 @@ struct crosses {
 picture jitter(const picture& original, stoker::context& context) {
     picture moved{};
     moved.label = original.label;
-    const std::size_t down = context.random.integer(0, 5);
+    const std::size_t down = context.random.integer(0, std::size_t{5});
     const bool flip = context.random.coin(0.5);
     for (std::size_t y = 0; y + down < 32; ++y) {
         for (std::size_t x = 0; x < 32; ++x)
