@@ -15,9 +15,9 @@
 
 namespace bench {
 
-constexpr int overlap_batches = 200;
+constexpr int overlap_batches = 150;
 constexpr int overlap_batch_size = 16;
-constexpr std::chrono::milliseconds half{5};
+constexpr std::chrono::milliseconds half{10};
 
 struct overlap_sample {
     stoker::tensor<std::uint8_t, 4096> bytes;

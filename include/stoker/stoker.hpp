@@ -22,6 +22,8 @@
 #include <stoker/dataset/stream.hpp>
 #include <stoker/dataset/subset.hpp>
 #include <stoker/dataset/worker_info.hpp>
+#include <stoker/device/device.hpp>
+#include <stoker/device/device_feed.hpp>
 #include <stoker/loader/batch.hpp>
 #include <stoker/loader/loader.hpp>
 #include <stoker/loader/loader_options.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,7 +19,8 @@ namespace stoker::detail {
 /// Somebody who waits for a stream without blocking a thread of theirs.
 struct stream_completion {
     doorbell bell = doorbell::create();
-    int code = cuda_code::success;  ///< to be read after the bell
+    /// To be read after the bell. The bell itself orders nothing for those who only poll it.
+    std::atomic<int> code{cuda_code::success};
 };
 
 /// What the waiter does when an event has happened.

@@ -197,8 +197,10 @@ struct feed_engine::completed_operation {
         bound.reset();
         if (!failure && waiting)
             failure = std::make_exception_ptr(boost::system::system_error(waiting));
-        if (!failure && told->code != cuda_code::success)
-            failure = owner->queue_->core().failure_of(told->code, "completed(stream)");
+        // What the stream did happens before what the user does now.
+        const int code = told->code.load(std::memory_order_acquire);
+        if (!failure && code != cuda_code::success)
+            failure = owner->queue_->core().failure_of(code, "completed(stream)");
         self.complete(std::move(failure));
     }
 };

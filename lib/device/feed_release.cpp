@@ -134,7 +134,7 @@ void feed_core::done(waiter_task& task, int code) {
     if (task.abandoned >= 0)
         free_output(static_cast<std::size_t>(task.abandoned));
     if (task.told) {
-        task.told->code = code;
+        task.told->code.store(code, std::memory_order_release);
         task.told->bell.ring();
     }
 }
