@@ -197,7 +197,7 @@ TEST_CASE("the short name keeps a worker's number, and characters whole", "[work
     CHECK(comm_of("stoker:a-long-server-name") == "stoker:a-long-s");
     CHECK(comm_of("stoker:run:imagenet-large") == "stoker:run:imag");
     CHECK(comm_of("stoker:prüfungen:w1") == "stoker:prüf:w1");
-    CHECK(comm_of("stoker:xxxüüüüü:w12") == "stoker:xxx:w12");
+    CHECK(comm_of("stoker:abcüüüüü:w12") == "stoker:abc:w12");
 }
 
 TEST_CASE("exit() in a process of ours runs none of the host's handlers", "[worker]") {
