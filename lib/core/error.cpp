@@ -7,6 +7,7 @@
 
 #include <cxxabi.h>
 #include <array>
+#include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -48,7 +49,7 @@ constexpr std::array wordings{
     wording{errc::worker_stopped, "a worker process was stopped",
             "find out what stopped it: a debugger, kill -STOP, a frozen cgroup; the next epoch has "
             "another one"},
-    wording{errc::timed_out, "a batch did not come in time",
+    wording{errc::timed_out, "the time limit has passed",
             "find out what the dataset waits for, raise timeout, or set it to 0 for no limit"},
     wording{errc::no_free_slot, "every batch slot is in use",
             "let go of batches before asking for more, copy out what is kept, or raise "
@@ -205,8 +206,20 @@ std::string demangle(const std::type_info* type) {
     return result;
 }
 
-std::string code_of(const std::error_code& code) {
+template <class Code>
+std::string code_of(const Code& code) {
     return std::string{" ["} + code.category().name() + ":" + std::to_string(code.value()) + "]";
+}
+
+/// Boost's end with the place in Boost's own headers that threw, several times as long as the rest.
+std::string without_place(const boost::system::system_error& exception) {
+    std::string text = exception.what();
+    const std::string placed = exception.code().what();
+    if (text.ends_with(placed)) {
+        text.resize(text.size() - placed.size());
+        text += exception.code().message() + code_of(exception.code());
+    }
+    return text;
 }
 
 /// Writes down one exception after the other: the outermost, then its causes.
@@ -217,6 +230,10 @@ class description {
         : details_{details}, last_failure_{last_failure} {}
 
     void add(const std::exception& exception) {
+        if (const auto* boosts = dynamic_cast<const boost::system::system_error*>(&exception)) {
+            details_.text += without_place(*boosts);
+            return;
+        }
         const char* text = exception.what();
         details_.text += text == nullptr ? "" : text;
         if (const auto* system = dynamic_cast<const std::system_error*>(&exception)) {

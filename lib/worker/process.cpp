@@ -296,7 +296,7 @@ void require_single_thread() {
     details.text = std::move(text);
     details.remedy =
         "construct loaders first in main, before anything starts a thread (name resolution in Asio "
-        "and CUDA do),\nor put `stoker::fork_server forks;` first in main and build loaders at any "
+        "and CUDA do), or put `stoker::fork_server forks;` first in main and build loaders at any "
         "later time from `forks.dataset(captureless_lambda, arguments…)`";
     throw error(std::move(details));
 }

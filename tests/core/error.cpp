@@ -1,3 +1,5 @@
+#include <boost/assert/source_location.hpp>
+#include <boost/system/system_error.hpp>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -240,6 +242,17 @@ TEST_CASE("numbers and paths behind a text are kept", "[core]") {
             "open", "train/a.png", std::make_error_code(std::errc::no_such_file_or_directory)}),
         errc::sample_failed);
     CHECK(files.file == "train/a.png");
+}
+
+TEST_CASE("an exception of Boost's tells no place in Boost's headers", "[core]") {
+    static constexpr boost::source_location place = BOOST_CURRENT_LOCATION;
+    const boost::system::error_code refused{111, boost::system::system_category(), &place};
+    const boost::system::system_error with_text{refused, "connect"};
+    CHECK(contains(with_text.what(), "error.cpp"));
+    CHECK(describe(thrown(with_text), errc::sample_failed).text ==
+          "connect: Connection refused [system:111]");
+    CHECK(describe(thrown(boost::system::system_error{refused}), errc::sample_failed).text ==
+          "Connection refused [system:111]");
 }
 
 TEST_CASE("what is no std::exception is described too", "[core]") {

@@ -25,7 +25,7 @@ enum class errc : int {
     worker_start_failed,  ///< a worker could not be started, or its start hook threw
     worker_died,          ///< a worker process ended by itself or by a signal
     worker_stopped,       ///< a worker process was stopped (SIGSTOP, debugger, freezer)
-    timed_out,            ///< the batch that was awaited did not come in time
+    timed_out,            ///< a batch that was awaited, or a sample, did not come in time
     no_free_slot,         ///< every slot is held by the user
     batch_too_large,      ///< a batch does not fit into the largest slot allowed
     memory_limit,         ///< memory would pass a limit: an option, a ulimit or a cgroup
@@ -55,8 +55,10 @@ std::error_code make_error_code(errc code) noexcept;
 ///     path}};
 struct error_details {
     errc code{};
-    std::string text{};    ///< what failed; for a dataset's exception its own what(), whole
-    std::string remedy{};  ///< empty: that of the code
+    /// What failed; for a dataset's exception its own what(), whole, but for the place in Boost's
+    /// headers with which Boost's end.
+    std::string text{};
+    std::string remedy{};           ///< empty: that of the code
     std::optional<index> sample{};  ///< the sample that failed
     std::string file{};             ///< the file that failed
     int worker = -1;                ///< worker number; -1: none, or the calling process
