@@ -24,10 +24,13 @@
 #include <stoker/dataset/worker_info.hpp>
 #include <stoker/device/device.hpp>
 #include <stoker/device/device_feed.hpp>
+#include <stoker/loader/bad_sample.hpp>
 #include <stoker/loader/batch.hpp>
 #include <stoker/loader/loader.hpp>
 #include <stoker/loader/loader_options.hpp>
 #include <stoker/loader/memory_use.hpp>
+#include <stoker/loader/replace_bad.hpp>
+#include <stoker/loader/skipped_samples.hpp>
 #include <stoker/loader/worker_init.hpp>
 #include <stoker/runtime/rethrow.hpp>
 #include <stoker/sampler/batch_sampler.hpp>

@@ -33,7 +33,7 @@ struct result_message {
     std::uint32_t samples = 0;       ///< of a batch
     std::uint32_t skipped = 0;       ///< samples left out: `skip_report`
     std::uint32_t report_bytes = 0;  ///< of their errors, behind the columns
-    std::uint32_t reserved = 0;
+    std::uint32_t place = 0;  ///< failed: 1 + which of its indices it failed on; 0: not known
 };
 
 }  // namespace stoker::detail

@@ -17,6 +17,7 @@ constexpr long max_in_flight = 1 << 16;
 constexpr long max_batch_size = 1 << 30;
 constexpr long max_milliseconds = std::chrono::milliseconds(std::chrono::hours(24 * 365)).count();
 constexpr long max_threads = 4096;
+constexpr long max_attempts = 1000;
 
 class complaints {
   public:
@@ -86,6 +87,20 @@ void check_coroutines(const loader_options& options, bool waits) {
                 "sample_timeout is " + std::to_string(options.sample_timeout.count()) +
                     " ms, but the dataset makes its samples without coroutines, and nothing can "
                     "interrupt that: use timeout, or make get() an awaitable");
+}
+
+void choose_replacement(loader_options& options, bool given, int attempts) {
+    complaints all;
+    if (given)
+        all.expect_range("replace_bad's attempts", attempts, 1, max_attempts);
+    all.expect(given || options.on_bad != on_bad::replace,
+               "on_bad is replace, but nothing says by what: give the loader a "
+               "stoker::replace_bad after its options");
+    all.expect(!given || options.on_bad != on_bad::skip,
+               "on_bad is skip, but a replace_bad was given: leave one of them out");
+    all.throw_if_any();
+    if (given)
+        options.on_bad = on_bad::replace;
 }
 
 void check_yield(const loader_options& options, std::uint64_t dataset_size,

@@ -18,4 +18,8 @@ void check_coroutines(const loader_options& options, bool waits);
 void check_yield(const loader_options& options, std::uint64_t dataset_size,
                  std::optional<std::uint64_t> batches_an_epoch);
 
+/// A replace_bad part makes on_bad `replace`. Throws error{invalid_option} for one without the
+/// other, or attempts out of range.
+void choose_replacement(loader_options& options, bool given, int attempts);
+
 }  // namespace stoker::detail

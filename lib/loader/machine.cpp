@@ -49,7 +49,10 @@ engine::machine::machine(engine_parts parts)
     : options_(parts.options),
       columns_(std::move(parts.columns)),
       fixed_layout_(columns_.fixed()),
-      restarts_({restart::always, options_.max_restarts, options_.restart_window, {}}) {
+      restarts_({restart::always, options_.max_restarts, options_.restart_window, {}}),
+      replacement_(std::move(parts.replacement)),
+      replacement_attempts_(parts.replacement_attempts) {
+    choose_replacement(options_, static_cast<bool>(replacement_), replacement_attempts_);
     check_options(options_, parts.has_sampler, parts.has_batch_sampler);
     check_coroutines(options_, parts.waits);
     source_ = std::move(parts.source);
@@ -57,9 +60,10 @@ engine::machine::machine(engine_parts parts)
         size_ = source_->size();
     server_link link = make_link(parts);
     make_order(parts);
-    if (stream_ && options_.on_bad == on_bad::skip) {
+    if (stream_ && options_.on_bad != on_bad::fail) {
         throw error(errc::invalid_option,
-                    "on_bad = skip is for datasets with indices: only a stream's reader knows how "
+                    "on_bad = skip and replace are for datasets with indices: only a stream's "
+                    "reader knows how "
                     "to go on behind a bad sample");
     }
     check_yield(options_, size_, length());
@@ -319,7 +323,7 @@ bool engine::machine::issue_one() {
     entry.number = next_number_++;
     ++outstanding_;
     const task_message task = write_task(*slot, sequence);
-    loans_[*slot] = loan{true, true, worker, false, sequence, task, {}};
+    loans_[*slot] = loan{true, true, worker, false, sequence, task, {}, {}};
     if (has_workers()) {
         group_->assign(worker, task);
     } else {
@@ -355,16 +359,19 @@ void engine::machine::load_here(std::uint64_t sequence, const task_message& task
     loans_[task.slot].lent = false;
     ledger_entry& entry = ledger_->at(sequence);
     try {
-        result_message result{};
-        if (start_failure_) {
-            result = fail_batch(pool_->slots(), task, *start_failure_);
-        } else if (local_loop_) {
-            result = local_loop_->run(make_batch_waiting(*source_, pool_->slots(), task, settings,
-                                                         monitor, local_loop_->limits()));
-        } else {
-            result = make_batch(*source_, pool_->slots(), task, settings, monitor);
-        }
-        settle(entry, result);
+        // Once, or once more for each bad sample that is replaced.
+        do {
+            result_message result{};
+            if (start_failure_) {
+                result = fail_batch(pool_->slots(), task, *start_failure_);
+            } else if (local_loop_) {
+                result = local_loop_->run(make_batch_waiting(
+                    *source_, pool_->slots(), task, settings, monitor, local_loop_->limits()));
+            } else {
+                result = make_batch(*source_, pool_->slots(), task, settings, monitor);
+            }
+            settle(entry, result);
+        } while (options_.on_bad == on_bad::replace && entry.now == ledger_entry::state::waiting);
     } catch (...) {  // no memory for the words of its failure
         entry.failure = std::current_exception();
         entry.now = ledger_entry::state::failed;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,6 +77,12 @@ class engine::machine {
     bool pending = false;  ///< an operation of the engine waits
 
   private:
+    /// A sample that stands in the place of a bad one.
+    struct stand_in {
+        std::uint64_t place = 0;  ///< in its batch
+        index wanted = 0;
+        int attempts = 0;
+    };
     /// A slot that a worker writes.
     struct loan {
         bool lent = false;
@@ -85,6 +92,7 @@ class engine::machine {
         std::uint64_t sequence = 0;
         task_message task{};
         std::vector<std::uint64_t> numbers{};  ///< of its samples, once some were left out
+        std::vector<stand_in> stand_ins{};
     };
     /// Why we killed a worker.
     struct blame {
@@ -129,11 +137,16 @@ class engine::machine {
     void collect_results();
     void accept(int worker, const result_message& result);
     void settle(ledger_entry& entry, const result_message& result);
-    // Samples left out (machine_skip.cpp).
+    // Samples left out or replaced (machine_skip.cpp).
     bool leave_out_skipped(std::uint32_t slot, const result_message& result);
     void note_skipped(error_details failure);
     void drop_empty(ledger_entry& entry, std::uint64_t sequence);
     bool skip_suspect(std::uint32_t slot, const error_details& accusation);
+    bool replace_failed(ledger_entry& entry, const result_message& result);
+    bool replace_suspect(std::uint32_t slot, error_details& accusation);
+    bool replace_sample(loan& held, std::size_t place, error_details& failure);
+    void make_again(std::uint32_t slot);
+    void sort_orphans();
     bool read_records(slot_record& record, std::uint64_t data_bytes) const;
     outcome deliver(std::uint64_t sequence, lease& batch);
     void end_epoch();
@@ -215,6 +228,8 @@ class engine::machine {
     std::exception_ptr complaint_{};  ///< thrown once, ends nothing
     std::vector<blame> blame_;        ///< by worker
     restart_budget restarts_;
+    std::function<index(bad_sample&)> replacement_;
+    int replacement_attempts_ = 0;
     skipped_samples skipped_{};
     std::uint64_t empty_in_a_row_ = 0;      ///< batches of which nothing was left
     skip_report skips_{};                   ///< kept for its memory

@@ -21,6 +21,8 @@ void engine::machine::collect_results() {
             accept(worker, result);
     }
     group_->flush_backlogs();
+    if (!orphans_.empty() && !fault_)
+        hand_out_orphans();
 }
 
 void engine::machine::accept(int worker, const result_message& result) {
@@ -48,6 +50,8 @@ void engine::machine::accept(int worker, const result_message& result) {
 
 void engine::machine::settle(ledger_entry& entry, const result_message& result) {
     if (stream_ && !settle_stream(entry, result))
+        return;
+    if (options_.on_bad == on_bad::replace && replace_failed(entry, result))
         return;
     const auto status = static_cast<result_status>(result.status);
     const bool gaps = status == result_status::ready && result.skipped > 0;

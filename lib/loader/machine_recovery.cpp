@@ -120,6 +120,11 @@ void engine::machine::recover(int worker, const std::vector<std::uint32_t>& lost
             orphans_.push_back(slot);
         }
     }
+    sort_orphans();
+}
+
+/// In order of delivery.
+void engine::machine::sort_orphans() {
     std::sort(orphans_.begin(), orphans_.end(), [this](std::uint32_t left, std::uint32_t right) {
         return loans_[left].sequence < loans_[right].sequence;
     });
@@ -218,7 +223,7 @@ void engine::machine::accuse(std::uint32_t slot, const error_details& death) {
                    death.text;
     details.remedy = "look at that sample; its batch is lost, and the epoch goes on";
     held.probing = false;
-    if (skip_suspect(slot, details))
+    if (skip_suspect(slot, details) || replace_suspect(slot, details))
         return;
     entry.failure = std::make_exception_ptr(error(std::move(details)));
     entry.now = ledger_entry::state::failed;

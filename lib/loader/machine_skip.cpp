@@ -1,6 +1,13 @@
+// What becomes of bad samples that do not cost their batch.
+//
 // `on_bad::skip`: samples that fail, or that kill each worker that makes them, are left out of
 // their batch, which keeps its place and its number in the order. The samples that stay keep their
 // positions, so that their random numbers are what they would have been.
+//
+// `on_bad::replace`: main asks the user's function for another index, puts it in the place of the
+// bad one in its own list, and has the batch made again, by whoever is free, under the same
+// sequence number: the way of a batch whose worker died. So the function lives here and nowhere
+// else, and nothing depends on who makes what.
 
 #include <algorithm>
 #include <numeric>
@@ -8,7 +15,10 @@
 #include <utility>
 
 #include <stoker/core/error.hpp>
+#include <stoker/core/index.hpp>
+#include <stoker/loader/bad_sample.hpp>
 #include "loader/machine.hpp"
+#include "worker/batch_maker.hpp"
 
 namespace stoker::detail {
 
@@ -102,6 +112,114 @@ bool engine::machine::skip_suspect(std::uint32_t slot, const error_details& accu
     held.task.index_count = static_cast<std::uint32_t>(indices.size());
     held.task.gaps = 1;
     orphans_.push_back(slot);
+    return true;
+}
+
+/// The batch is made again, with what main's list says now.
+void engine::machine::make_again(std::uint32_t slot) {
+    loan& held = loans_[slot];
+    if (!has_workers()) {
+        const std::vector<index>& indices = pool_->record(slot).indices;
+        std::copy(indices.begin(), indices.end(), pool_->slots().indices(slot));
+        return;
+    }
+    held.lent = true;
+    held.worker = ledger_->at(held.sequence).worker = -1;
+    orphans_.push_back(slot);
+    sort_orphans();
+}
+
+/// Puts another sample into one place of a batch. False, with the reason in `failure`, when there
+/// is none to be had: the batch fails.
+bool engine::machine::replace_sample(loan& held, std::size_t place, error_details& failure) {
+    std::vector<index>& indices = pool_->record(held.task.slot).indices;
+    auto found = std::find_if(held.stand_ins.begin(), held.stand_ins.end(),
+                              [place](const auto& each) { return each.place == place; });
+    if (found == held.stand_ins.end()) {
+        held.stand_ins.push_back({place, indices[place], 0});
+        found = held.stand_ins.end() - 1;
+    }
+    if (found->attempts == replacement_attempts_) {
+        failure.text = "sample " + std::to_string(found->wanted) + " is bad, and so were the " +
+                       std::to_string(found->attempts) +
+                       " that replace_bad named for it, the last of them: " + failure.text;
+        return false;
+    }
+    const int attempt = ++found->attempts;
+    const std::uint64_t position = held.task.first_position + place;
+    const std::uint64_t key =
+        options_.seed + static_cast<std::uint64_t>(attempt) * 0x9e3779b97f4a7c15U;
+    bad_sample bad{indices[place],
+                   found->wanted,
+                   attempt,
+                   size_,
+                   held.task.epoch,
+                   position,
+                   random(key, held.task.epoch, position),
+                   failure};
+    try {
+        const index chosen = replacement_(bad);
+        if (chosen >= size_) {
+            throw error(errc::index_out_of_range,
+                        "replace_bad named " + describe_index(chosen) + " for sample " +
+                            std::to_string(indices[place]) + ", but the dataset has " +
+                            std::to_string(size_) + " samples");
+        }
+        ++skipped_.count;
+        note_skipped(failure);
+        indices[place] = chosen;
+        return true;
+    } catch (...) {
+        error_details thrown = describe(std::current_exception(), errc::sample_failed);
+        if (thrown.code != errc::index_out_of_range)
+            thrown.text = "replace_bad threw: " + thrown.text;
+        thrown.text += "; what was to be replaced: " + failure.text;
+        if (!thrown.sample)
+            thrown.sample = failure.sample;
+        failure = std::move(thrown);
+        return false;
+    }
+}
+
+/// A batch came back failed: true when it is on its way again, or failed for good here.
+bool engine::machine::replace_failed(ledger_entry& entry, const result_message& result) {
+    if (static_cast<result_status>(result.status) != result_status::failed)
+        return false;
+    error_details failure = read_failure(pool_->slots(), result);
+    if (!failure.sample || concerns_batch(failure.code))
+        return false;
+    const std::vector<index>& indices = pool_->record(entry.slot).indices;
+    std::size_t place = result.place;  // from 1 up
+    if (place == 0 || place > indices.size() || indices[place - 1] != *failure.sample) {
+        const auto found = std::find(indices.begin(), indices.end(), *failure.sample);
+        if (found == indices.end())
+            return false;
+        place = static_cast<std::size_t>(found - indices.begin()) + 1;
+    }
+    if (replace_sample(loans_[entry.slot], place - 1, failure)) {
+        make_again(entry.slot);
+        return true;
+    }
+    entry.failure = std::make_exception_ptr(error(std::move(failure)));
+    entry.now = ledger_entry::state::failed;
+    pool_->put_back(entry.slot);
+    return true;
+}
+
+/// The same for a sample that kills its workers. False: its batch fails, as `accusation` says.
+bool engine::machine::replace_suspect(std::uint32_t slot, error_details& accusation) {
+    if (options_.on_bad != on_bad::replace)
+        return false;
+    loan& held = loans_[slot];
+    ledger_entry& entry = ledger_->at(held.sequence);
+    const std::vector<index>& indices = pool_->record(slot).indices;
+    const auto found = std::find(indices.begin(), indices.end(), entry.suspect);
+    if (found == indices.end())
+        return false;
+    if (!replace_sample(held, static_cast<std::size_t>(found - indices.begin()), accusation))
+        return false;
+    entry.deaths = 0;
+    make_again(slot);
     return true;
 }
 

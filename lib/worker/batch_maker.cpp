@@ -69,12 +69,6 @@ class remembering_monitor final : public fetch_monitor {
     std::size_t begun_ = 0;
 };
 
-/// Errors of the batch as a whole: the sample that happened to come last has no part in them.
-bool concerns_batch(errc code) {
-    return code == errc::shape_mismatch || code == errc::collate_failed ||
-           code == errc::batch_too_large || code == errc::memory_limit;
-}
-
 constexpr std::size_t unknown_place = ~std::size_t{0};
 
 /// A batch's list while samples of it are left out. Allocates only when that happens.
@@ -206,6 +200,11 @@ std::uint64_t report_room(const slot_geometry& geometry) {
 
 }  // namespace
 
+bool concerns_batch(errc code) {
+    return code == errc::shape_mismatch || code == errc::collate_failed ||
+           code == errc::batch_too_large || code == errc::memory_limit;
+}
+
 result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept {
     remembering_monitor remembering(monitor);
@@ -228,8 +227,12 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
                     describe_failure(settings, remembering.sample(), std::current_exception());
                 const bool known =
                     remembering.begun() > 0 && failure.sample == remembering.sample();
-                if (!list.leave_out(failure, known ? remembering.begun() - 1 : unknown_place))
-                    return fail_batch(slots, task, failure);
+                const std::size_t place = known ? remembering.begun() - 1 : unknown_place;
+                if (!list.leave_out(failure, place)) {
+                    result_message result = fail_batch(slots, task, failure);
+                    result.place = known ? static_cast<std::uint32_t>(place + 1) : 0;
+                    return result;
+                }
                 remembering.forget();
             }
         }

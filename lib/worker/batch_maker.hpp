@@ -33,6 +33,8 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
                                                           const batch_maker_settings& settings,
                                                           fetch_monitor& monitor,
                                                           const fetch_limits& limits);
+/// Errors of the batch as a whole: the sample that happened to come last has no part in them.
+bool concerns_batch(errc code);
 /// A report in the slot of `task` in place of a batch.
 result_message fail_batch(const slab& slots, const task_message& task,
                           const error_details& details) noexcept;

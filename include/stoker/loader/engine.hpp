@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <stoker/collate/fetcher.hpp>
+#include <stoker/loader/bad_sample.hpp>
 #include <stoker/loader/lease.hpp>
 #include <stoker/loader/loader_options.hpp>
 #include <stoker/loader/memory_use.hpp>
@@ -32,6 +33,9 @@ struct engine_parts {
     bool has_sampler = false;        ///< a sampler part was given
     bool has_batch_sampler = false;  ///< a batch sampler part was given
     bool waits = false;              ///< the dataset has coroutines
+    /// Names another sample for a bad one; empty: no replace_bad part was given.
+    std::function<index(bad_sample&)> replacement{};
+    int replacement_attempts = 0;
     /// The order, made once the dataset's size is known.
     std::function<std::unique_ptr<index_source>(std::uint64_t size)> make_order{};
 };

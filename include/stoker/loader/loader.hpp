@@ -53,9 +53,9 @@ struct loader_access;
 ///
 /// **Construction** takes a dataset or a `stream`, `loader_options`, and, after them, parts in any
 /// order: a `sampler` or `batch_sampler`, a `collate`, which makes `Batch` the struct that it
-/// names, a `worker_init`. Options are checked, the workers' fork server is forked (make loaders
-/// first in main, before threads: see `fork_server` for the other case), the workers start, and the
-/// first epoch's batches are on their way.
+/// names, a `worker_init`, a `replace_bad`. Options are checked, the workers' fork server is forked
+/// (make loaders first in main, before threads: see `fork_server` for the other case), the workers
+/// start, and the first epoch's batches are on their way.
 ///
 /// **Epochs.** `next()` gives a batch that converts to false at the end of each epoch; the call
 /// after that begins the next epoch. Once `epochs` were announced and delivered it stays false.
@@ -95,6 +95,7 @@ class loader {
         all.columns = detail::columns_of<sample, Batch>();
         all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
+        detail::add_replacement(all, parts...);
         all.source = detail::make_source(std::move(dataset), parts...);
         engine_ = detail::engine::make(std::move(all));
     }
@@ -114,6 +115,7 @@ class loader {
         all.columns = detail::columns_of<sample, Batch>();
         all.waits = detail::loaded_traits<Dataset>::waits;
         detail::add_order(all, parts...);
+        detail::add_replacement(all, parts...);
         all.recipe = &dataset.recipe();
         engine_ = detail::engine::make(std::move(all));
     }
@@ -186,7 +188,7 @@ class loader {
     /// What it takes at its fullest, before anything was loaded.
     memory_use memory() const { return engine_->memory(); }
     /// What `on_bad::skip` has left out of the batches that were collected so far, some of which
-    /// may not have been delivered yet.
+    /// may not have been delivered yet, or what `on_bad::replace` has put others in place of.
     const skipped_samples& skipped() const { return engine_->skipped(); }
     /// Process ids of the workers that the fork server has reported, a moment after they were asked
     /// for. Takes note of deaths, so it may replace idle workers.

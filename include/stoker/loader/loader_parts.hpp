@@ -11,7 +11,9 @@
 #include <stoker/collate/custom_collator.hpp>
 #include <stoker/collate/stream_fetcher.hpp>
 #include <stoker/dataset/stream.hpp>
+#include <stoker/loader/bad_sample.hpp>
 #include <stoker/loader/engine.hpp>
+#include <stoker/loader/replace_bad.hpp>
 #include <stoker/loader/worker_init.hpp>
 #include <stoker/sampler/batch_sampler.hpp>
 #include <stoker/sampler/default_source.hpp>
@@ -55,13 +57,19 @@ constexpr void check_parts() {
         !streamed<Dataset> || parts_of<sampler, Parts...> + parts_of<batch_sampler, Parts...> == 0,
         "stoker: a stream has no indices, so a loader of it takes no sampler and no "
         "batch_sampler: its order is that of its shards");
+    static_assert(!streamed<Dataset> || parts_of<replace_bad, Parts...> == 0,
+                  "stoker: a stream has no indices, so a loader of it takes no replace_bad: there "
+                  "is no other sample to name");
     static_assert(((is_part<Parts, sampler>::value || is_part<Parts, batch_sampler>::value ||
-                    is_part<Parts, collate>::value || is_part<Parts, worker_init>::value) &&
+                    is_part<Parts, collate>::value || is_part<Parts, worker_init>::value ||
+                    is_part<Parts, replace_bad>::value) &&
                    ...),
                   "stoker: after the options a loader takes stoker::sampler, "
-                  "stoker::batch_sampler, stoker::collate and stoker::worker_init");
+                  "stoker::batch_sampler, stoker::collate, stoker::worker_init and "
+                  "stoker::replace_bad");
     static_assert(parts_of<sampler, Parts...> <= 1 && parts_of<batch_sampler, Parts...> <= 1 &&
-                      parts_of<collate, Parts...> <= 1 && parts_of<worker_init, Parts...> <= 1,
+                      parts_of<collate, Parts...> <= 1 && parts_of<worker_init, Parts...> <= 1 &&
+                      parts_of<replace_bad, Parts...> <= 1,
                   "stoker: a loader takes each part once");
     static_assert(
         std::is_same_v<Batch, typename batch_of_parts<Parts...>::type>,
@@ -99,6 +107,22 @@ void add_order(engine_parts& parts, Parts&... given) {
         parts.make_order = [batch_size, options](std::uint64_t size) {
             return make_default_source(size, batch_size, options.shuffle, options.drop_last,
                                        options.seed);
+        };
+    }
+}
+
+/// What comes in the place of bad samples, when that was given.
+template <class... Parts>
+void add_replacement(engine_parts& parts, Parts&... given) {
+    if constexpr (parts_of < replace_bad, Parts... >> 0) {
+        auto& part = find_part<replace_bad>(given...);
+        parts.replacement_attempts = part.attempts();
+        auto function = std::move(part).take();
+        static_assert(std::is_invocable_r_v<index, decltype(function)&, bad_sample&>,
+                      "stoker: replace_bad is called with a stoker::bad_sample& and returns the "
+                      "index of another sample");
+        parts.replacement = [named = std::move(function)](bad_sample& bad) mutable {
+            return static_cast<index>(std::invoke(named, bad));
         };
     }
 }

@@ -8,6 +8,8 @@ namespace stoker {
 enum class on_bad {
     fail,  ///< its batch fails with an error that names it; the next batch follows
     skip,  ///< it is left out, counted and listed
+    /// Another sample comes in its place: the one that the loader's `replace_bad` part names.
+    replace,
 };
 
 }  // namespace stoker

@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-/// The samples that a loader with `on_bad::skip` has left out.
+/// The samples that a loader with `on_bad::skip` has left out, or replaced with `on_bad::replace`.
 ///
 /// Thread safety: a plain value.
 struct skipped_samples {
