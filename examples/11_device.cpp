@@ -14,7 +14,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <stoker/device/prepare.hpp>
 #include <stoker/stoker.hpp>
 
 #include "mlp/mlp.hpp"

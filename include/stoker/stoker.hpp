@@ -24,6 +24,7 @@
 #include <stoker/dataset/worker_info.hpp>
 #include <stoker/device/device.hpp>
 #include <stoker/device/device_feed.hpp>
+#include <stoker/device/prepare.hpp>
 #include <stoker/loader/bad_sample.hpp>
 #include <stoker/loader/batch.hpp>
 #include <stoker/loader/loader.hpp>

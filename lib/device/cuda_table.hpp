@@ -46,6 +46,20 @@ constexpr bool means_no_device(int code) {
            code == cuda_code::system_not_ready || code == cuda_code::system_driver_mismatch;
 }
 
+/// Whether the code is of those that calls give for a stream, or beside one, that is captured.
+constexpr bool is_about_capture(int code) {
+    return code >= cuda_code::capture_unsupported && code < cuda_code::capture_unsupported + 9;
+}
+
+/// cudaStreamLegacy, which nullptr is, too.
+inline cuda_stream legacy_stream() {
+    return reinterpret_cast<cuda_stream>(1);
+}
+/// cudaStreamPerThread: on each thread another stream.
+inline cuda_stream per_thread_stream() {
+    return reinterpret_cast<cuda_stream>(2);
+}
+
 /// Flags and enumerators, with CUDA's values.
 struct cuda_flag {
     static constexpr unsigned stream_non_blocking = 1;

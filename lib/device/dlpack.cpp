@@ -20,6 +20,16 @@ struct loan {
     std::array<std::int64_t, max_rank> strides{};
 };
 
+/// The older struct around a loan.
+struct unversioned_loan {
+    dl_unversioned_tensor lent{};
+    dlpack_tensor held;
+};
+
+void end_unversioned(dl_unversioned_tensor* lent) {
+    delete static_cast<unversioned_loan*>(lent->manager);
+}
+
 void end_loan(dl_managed_tensor* lent) {
     delete static_cast<loan*>(lent->manager);
 }
@@ -48,13 +58,27 @@ std::string text_of(const dl_tensor& tensor) {
            " with " + std::to_string(tensor.rank) + " axes";
 }
 
-void check_memory(const dl_managed_tensor& lent, bool constant) {
-    const auto type = lent.tensor.device.type;
-    if (type != dl_device_type::cpu && type != dl_device_type::cuda_host &&
-        type != dl_device_type::cuda_managed) {
-        refuse("the array lies on a device of type " +
-                   std::to_string(static_cast<std::int32_t>(type)) + ", which the host cannot read",
-               "copy it to the host before it is lent");
+/// Pinned and managed memory is everybody's.
+bool can_read(dl_device reader, dl_device memory) {
+    return memory.type == dl_device_type::cuda_host ||
+           memory.type == dl_device_type::cuda_managed ||
+           (memory.type == reader.type &&
+            (reader.type == dl_device_type::cpu || memory.number == reader.number));
+}
+
+std::string text_of(dl_device place) {
+    if (place.type == dl_device_type::cpu)
+        return "the host";
+    if (place.type == dl_device_type::cuda)
+        return "CUDA device " + std::to_string(place.number);
+    return "a device of type " + std::to_string(static_cast<std::int32_t>(place.type));
+}
+
+void check_memory(const dl_managed_tensor& lent, bool constant, dl_device reader) {
+    if (!can_read(reader, lent.tensor.device)) {
+        refuse("the array lies on " + text_of(lent.tensor.device) + ", which " + text_of(reader) +
+                   " cannot read",
+               "copy it there before it is lent");
     }
     if (!constant && (lent.flags & dl_managed_tensor::read_only) != 0) {
         refuse("the array is read-only", "borrow it as tensor_view<const T, …>");
@@ -104,14 +128,27 @@ dlpack_tensor lend(std::shared_ptr<const void> owner, const void* data, dtype ty
     return dlpack_tensor(&made.release()->lent);
 }
 
+dl_unversioned_tensor* wrap_unversioned(dlpack_tensor lent) {
+    auto made = std::make_unique<unversioned_loan>();
+    made->lent = {lent->tensor, made.get(), end_unversioned};
+    made->held = std::move(lent);
+    return &made.release()->lent;
+}
+
+dl_device place_of(const device& where) noexcept {
+    if (where.is_host())
+        return {dl_device_type::cpu, 0};
+    return {dl_device_type::cuda, where.ordinal()};
+}
+
 void* borrow(const dl_managed_tensor& lent, dtype type, std::span<const std::size_t> wanted,
-             std::size_t alignment, bool constant, std::uint64_t* extents) {
+             std::size_t alignment, bool constant, dl_device reader, std::uint64_t* extents) {
     if (lent.version.major != written_here.major) {
         refuse("the array is of version " + std::to_string(lent.version.major) + '.' +
                    std::to_string(lent.version.minor),
                "ask for version 1: __dlpack__(max_version=(1, 1))");
     }
-    check_memory(lent, constant);
+    check_memory(lent, constant, reader);
     const dl_tensor& tensor = lent.tensor;
     const dl_data_type expected = dl_type_of(type);
     bool same = tensor.type.code == expected.code && tensor.type.bits == expected.bits &&

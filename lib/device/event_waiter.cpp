@@ -104,6 +104,16 @@ int event_waiter::look_at(waiter_task& task) const {
 /// ended that: a record or a wait would break the graph.
 int event_waiter::look_at_consumers(waiter_task& task) const {
     const cuda_table& table = calls_.table();
+    if (task.whole_device) {
+        const int code = table.device_synchronize();
+        if (is_about_capture(code)) {
+            static_cast<void>(table.take_last_error());
+            return cuda_code::not_ready;
+        }
+        if (code != cuda_code::success)
+            return code;
+        task.whole_device = false;
+    }
     while (!task.consumers.empty()) {
         if (task.recorded) {
             const int code = table.query_event(task.event);

@@ -31,6 +31,7 @@ struct waiter_task {
     int bounce = -1;        ///< bounce buffer that is free again
     int abandoned = -1;  ///< output that is free again when its consumers below have come to an end
     std::vector<cuda_stream> consumers{};       ///< `event` could not be recorded on them yet
+    bool whole_device = false;                  ///< there are others, so the device is waited for
     bool recorded = false;                      ///< it is, on the last of them
     std::shared_ptr<stream_completion> told{};  ///< whose bell is rung
 };

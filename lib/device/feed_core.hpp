@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <stoker/device/device_lease.hpp>
@@ -41,6 +42,7 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
     ~feed_core();
 
     std::size_t depth() const noexcept { return depth_; }
+    const device& target() const noexcept { return calls_.target(); }
     /// Whether there is a buffer for a further batch.
     bool can_submit();
     /// Enqueues a batch's way to the device, which takes no time. nullopt, with the batch left as
@@ -51,6 +53,8 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
     void complete(const std::shared_ptr<stream_completion>& told, cuda_stream stream);
 
     void use_on(std::size_t output, cuda_stream stream);
+    /// Somebody reads it on streams that nobody tells: at the release the device is waited for.
+    void use_unordered(std::size_t output) noexcept;
     void release(std::size_t output);
     void abandon(std::size_t output) noexcept;
 
@@ -73,11 +77,18 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
         std::byte* extra = nullptr;  ///< for larger ones
         std::uint64_t extra_bytes = 0;
     };
+    /// A stream that was made to wait for a batch. The per-thread one is another on each thread.
+    struct consumer {
+        cuda_stream stream = nullptr;
+        std::thread::id thread{};
+        bool operator==(const consumer&) const = default;
+    };
     struct output {
         buffer memory{};
         cuda_event ready = nullptr;
         device_record record{};
-        std::vector<cuda_stream> users{};    ///< streams that were made to wait for it
+        std::vector<consumer> users{};
+        bool unordered = false;              ///< and others that nobody told
         std::vector<cuda_event> consumed{};  ///< as many as it ever had users
         std::size_t recorded = 0;            ///< of these, since the last release
     };
@@ -93,6 +104,7 @@ class feed_core : public std::enable_shared_from_this<feed_core> {
     };
     class prep_queue;
 
+    static consumer consumer_here(cuda_stream stream);
     void plan_memory(const feed_parts_erased& parts);
     void make_device_side();
     void clean_up() noexcept;

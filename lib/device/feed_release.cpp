@@ -3,6 +3,7 @@
 // buffer waits. So a release costs no wait of anybody's thread.
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include <stoker/core/error.hpp>
@@ -11,10 +12,6 @@
 namespace stoker::detail {
 
 namespace {
-
-constexpr bool is_about_capture(int code) {
-    return code >= cuda_code::capture_unsupported && code < cuda_code::capture_unsupported + 9;
-}
 
 /// Throws error{stream_captured} when the stream is being captured.
 int refuse_capture(const cuda_table& table, cuda_stream stream, const std::string& what) {
@@ -35,9 +32,14 @@ int refuse_capture(const cuda_table& table, cuda_stream stream, const std::strin
 
 }  // namespace
 
+feed_core::consumer feed_core::consumer_here(cuda_stream stream) {
+    return {stream, stream == per_thread_stream() ? std::this_thread::get_id() : std::thread::id()};
+}
+
 void feed_core::use_on(std::size_t number, cuda_stream stream) {
     output& out = outputs_[number];
-    if (calls_.synchronous() || std::ranges::find(out.users, stream) != out.users.end())
+    const consumer user = consumer_here(stream);
+    if (calls_.synchronous() || std::ranges::find(out.users, user) != out.users.end())
         return;
     const device_scope scope(calls_);
     const std::string purpose = "on(stream) of batch " + std::to_string(out.record.number);
@@ -48,15 +50,21 @@ void feed_core::use_on(std::size_t number, cuda_stream stream) {
     if (edges_.reader_after_ready)
         calls_.check(calls_.table().wait_event(stream, out.ready, 0), "cudaStreamWaitEvent",
                      purpose);
-    out.users.push_back(stream);
+    out.users.push_back(user);
+}
+
+void feed_core::use_unordered(std::size_t number) noexcept {
+    outputs_[number].unordered = !calls_.synchronous();
 }
 
 void feed_core::release(std::size_t number) {
     output& out = outputs_[number];
     if (!out.users.empty()) {
         const device_scope scope(calls_);
-        for (const cuda_stream stream : out.users)
-            static_cast<void>(refuse_capture(calls_.table(), stream, "release()"));
+        for (const consumer& each : out.users) {
+            if (each == consumer_here(each.stream))
+                static_cast<void>(refuse_capture(calls_.table(), each.stream, "release()"));
+        }
     }
     abandon(number);
 }
@@ -67,10 +75,15 @@ void feed_core::abandon(std::size_t number) noexcept {
         return;
     output& out = outputs_[number];
     waiter_task task;
+    task.whole_device = std::exchange(out.unordered, false);
     if (!out.users.empty()) {
         const device_scope scope(calls_);
         const cuda_table& table = calls_.table();
-        for (const cuda_stream stream : out.users) {
+        for (const auto& [stream, thread] : out.users) {
+            if (consumer_here(stream).thread != thread) {  // a record would be on another stream
+                task.whole_device = true;
+                continue;
+            }
             if (!edges_.consumers_recorded || (!edges_.every_consumer && out.recorded > 0))
                 break;
             int status = cuda_flag::capture_none;
@@ -86,7 +99,7 @@ void feed_core::abandon(std::size_t number) noexcept {
         }
         out.users.clear();
     }
-    if (task.consumers.empty()) {
+    if (task.consumers.empty() && !task.whole_device) {
         free_output(number);
         return;
     }
@@ -171,6 +184,14 @@ std::exception_ptr feed_core::failure_of(int code, const std::string& purpose) c
 
 void device_lease::use_on(CUstream_st* stream) {
     core_->use_on(output_, stream);
+}
+
+void device_lease::use_unordered() noexcept {
+    core_->use_unordered(output_);
+}
+
+const device& device_lease::target() const noexcept {
+    return core_->target();
 }
 
 void device_lease::release() {

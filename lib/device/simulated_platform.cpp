@@ -37,6 +37,7 @@ simulated_platform::simulated_platform(simulation how) : how_(how) {
 
 simulated_platform::~simulated_platform() {
     streams_.clear();
+    implicit_streams_.clear();
     the_platform.store(nullptr);
     for (const auto& [memory, found] : blocks_) {
         if (found.kind != memory_kind::registered)

@@ -14,6 +14,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "device/cuda_table.hpp"
@@ -122,9 +124,10 @@ class simulated_platform {
         bool sticky = false;
     };
 
-    simulated_stream* find(cuda_stream stream) const;
+    simulated_stream* find(cuda_stream stream);
     static event* find(cuda_event handle) { return reinterpret_cast<event*>(handle); }
     simulated_stamp* new_stamp();
+    void drain(simulated_stream& stream);
     bool breaks_a_capture();
     const block* block_around(const void* memory, std::size_t bytes, std::string& fault) const;
     bool in_flight(const void* memory, std::size_t bytes);
@@ -135,6 +138,9 @@ class simulated_platform {
     mutable std::mutex lock_;
     std::map<const std::byte*, block> blocks_;
     std::map<cuda_stream, std::unique_ptr<simulated_stream>> streams_;
+    /// Those that nobody makes, of a device: the legacy one and, with its thread, the per-thread
+    /// one.
+    std::map<std::pair<int, std::thread::id>, std::unique_ptr<simulated_stream>> implicit_streams_;
     std::set<event*> events_;
     std::deque<simulated_stamp> stamps_;
     std::deque<flight> flights_;

@@ -15,10 +15,20 @@ thread_local int own_capture_mode = cuda_flag::capture_mode_global;
 
 }  // namespace
 
-simulated_stream* simulated_platform::find(cuda_stream stream) const {
+/// The legacy stream is no more than a stream here: it does not wait for others of its device.
+simulated_stream* simulated_platform::find(cuda_stream stream) {
     const std::scoped_lock lock(lock_);
-    const auto found = streams_.find(stream);
-    return found == streams_.end() ? nullptr : found->second.get();
+    if (const auto found = streams_.find(stream); found != streams_.end())
+        return found->second.get();
+    const bool legacy = stream == nullptr || stream == legacy_stream();
+    if (!legacy && stream != per_thread_stream())
+        return nullptr;
+    const std::thread::id owner = legacy ? std::thread::id() : std::this_thread::get_id();
+    std::unique_ptr<simulated_stream>& found = implicit_streams_[{current_ordinal, owner}];
+    if (found == nullptr)
+        found = std::make_unique<simulated_stream>(
+            current_ordinal, how_.seed * 7919 + ++streams_made_, how_.longest_delay);
+    return found.get();
 }
 
 simulated_stamp* simulated_platform::new_stamp() {
@@ -140,23 +150,34 @@ int simulated_platform::synchronize_stream(cuda_stream handle) {
     simulated_stream* const stream = find(handle);
     if (stream == nullptr)
         return cuda_code::invalid_resource_handle;
-    simulated_stamp* const stamp = new_stamp();
-    stream->push([stamp] { stamp->set(); });
-    stamp->wait();
+    drain(*stream);
     return sticky_code_.load(std::memory_order_relaxed);
 }
 
+void simulated_platform::drain(simulated_stream& stream) {
+    simulated_stamp* const stamp = new_stamp();
+    stream.push([stamp] { stamp->set(); });
+    stamp->wait();
+}
+
 int simulated_platform::synchronize_device() {
-    std::vector<cuda_stream> all;
+    std::vector<cuda_stream> made;
+    std::vector<simulated_stream*> implicit;
     {
         const std::scoped_lock lock(lock_);
         for (const auto& [handle, stream] : streams_) {
             if (stream->ordinal() == current_ordinal)
-                all.push_back(handle);
+                made.push_back(handle);
+        }
+        for (const auto& [owner, stream] : implicit_streams_) {
+            if (stream->ordinal() == current_ordinal)
+                implicit.push_back(stream.get());
         }
     }
-    for (const cuda_stream each : all)
+    for (const cuda_stream each : made)
         synchronize_stream(each);
+    for (simulated_stream* const each : implicit)
+        drain(*each);
     return sticky_code_.load(std::memory_order_relaxed);
 }
 

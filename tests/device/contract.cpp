@@ -282,3 +282,36 @@ TEST_CASE("devices beyond the last are refused") {
         static_cast<void>(table.take_last_error());
     });
 }
+
+TEST_CASE("the streams that nobody makes are there, the per-thread one on each thread anew") {
+    for_each_table([](const cuda_table& table) {
+        cuda_event done = nullptr;
+        REQUIRE(table.create_event(&done, cuda_flag::event_disable_timing) == 0);
+        for (const cuda_stream stream : {cuda_stream{}, legacy_stream(), per_thread_stream()}) {
+            int status = 7;
+            CHECK(table.capture_status(stream, &status) == 0);
+            CHECK(status == cuda_flag::capture_none);
+            CHECK(table.record_event(done, stream) == 0);
+            CHECK(table.wait_event(stream, done, 0) == 0);
+            CHECK(table.synchronize_stream(stream) == 0);
+            CHECK(table.query_event(done) == 0);
+        }
+        stream slow(table);
+        std::vector<unsigned char> host(1 << 20);
+        void* memory = nullptr;
+        REQUIRE(table.allocate(&memory, host.size()) == 0);
+        CHECK(table.copy_on(memory, host.data(), host.size(), cuda_flag::copy_host_to_device,
+                            slow.handle) == 0);
+        CHECK(table.record_event(done, slow.handle) == 0);
+        CHECK(table.wait_event(per_thread_stream(), done, 0) == 0);
+        std::thread([&] {  // has another one, which waits for nothing
+            CHECK(table.set_device(0) == 0);
+            CHECK(table.synchronize_stream(per_thread_stream()) == 0);
+        })
+            .join();
+        CHECK(table.synchronize_stream(per_thread_stream()) == 0);
+        CHECK(table.query_event(done) == 0);
+        CHECK(table.deallocate(memory) == 0);
+        CHECK(table.destroy_event(done) == 0);
+    });
+}

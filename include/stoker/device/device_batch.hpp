@@ -12,6 +12,10 @@
 
 namespace stoker {
 
+namespace detail {
+struct device_batch_access;
+}  // namespace detail
+
 /// One batch in a device's memory; converts to false at the end of an epoch. It was given when its
 /// copy was *enqueued*: whoever reads it does so on a stream that `on` has made wait.
 ///
@@ -24,6 +28,9 @@ namespace stoker {
 /// Move-only. Release it, or let it die, after the last launch that reads it has been enqueued, on
 /// any thread: its memory is written again when all streams that `on` was called with have got as
 /// far as they were told by then. It may outlive its feed.
+///
+/// `cudaStreamPerThread`: release it on the thread that called `on`; on another one the feed's
+/// thread waits for the whole device instead, for the stream of that name is another one there.
 ///
 /// Graphs: `on` and `release` are refused (error{stream_captured}) for a stream that is being
 /// captured, since a captured wait or record says nothing of this batch; call them just before and
@@ -71,6 +78,8 @@ class device_batch {
     std::uint64_t bytes() const noexcept { return record().bytes; }
 
   private:
+    friend detail::device_batch_access;
+
     const detail::device_record& record() const noexcept {
         assert(lease_ && "stoker: a false batch, the end of an epoch, has no columns");
         return lease_.record();

@@ -11,6 +11,10 @@
 
 struct CUstream_st;  // what CUDA's cudaStream_t points to
 
+namespace stoker {
+class device;
+}  // namespace stoker
+
 namespace stoker::detail {
 
 class feed_core;
@@ -53,6 +57,9 @@ class device_lease {
     const device_record& record() const noexcept { return *record_; }
     /// The stream waits for the batch, and is remembered. Throws.
     void use_on(CUstream_st* stream);
+    /// It is read on streams that are not told: at the release the whole device is waited for.
+    void use_unordered() noexcept;
+    const device& target() const noexcept;
     /// Records consumption on each remembered stream and gives the buffer back. Throws
     /// error{stream_captured}, and holds it still.
     void release();

@@ -66,8 +66,17 @@ struct dl_managed_tensor {
     static constexpr std::uint64_t is_copied = 2;
 };
 
+/// DLManagedTensor, the struct before version 1.0: it says neither version nor flags.
+struct dl_unversioned_tensor {
+    dl_tensor tensor;
+    void* manager;
+    void (*deleter)(dl_unversioned_tensor* self);  ///< may be null; frees `self`, too
+};
+
 static_assert(sizeof(dl_tensor) == 48 && offsetof(dl_tensor, byte_offset) == 40);
 static_assert(sizeof(dl_managed_tensor) == 80 && offsetof(dl_managed_tensor, tensor) == 32);
+static_assert(sizeof(dl_unversioned_tensor) == 64 &&
+              offsetof(dl_unversioned_tensor, manager) == 48);
 
 namespace detail {
 
