@@ -243,17 +243,18 @@ TEST_CASE("a loader that is destroyed with a next() pending ends it and its proc
           "[loader]") {
     asio::io_context io;
     int failed = 0;
+    // Outlives its coroutines, which look for what it captures in it.
+    const auto body = [&failed](loader<slow_numbers>& from) -> asio::awaitable<void> {
+        try {
+            auto batch = co_await from.next();
+        } catch (const error&) {
+            ++failed;
+        }
+    };
     for (int round = 0; round < 10; ++round) {
         auto source = std::make_unique<loader<slow_numbers>>(
             slow_numbers{4, [](stoker::index) { return 100'000; }},
             loader_options{.num_workers = 2});
-        const auto body = [&failed](loader<slow_numbers>& from) -> asio::awaitable<void> {
-            try {
-                auto batch = co_await from.next();
-            } catch (const error&) {
-                ++failed;
-            }
-        };
         asio::co_spawn(io, body(*source), rethrow);
         io.restart();
         io.poll();  // it waits from here on
