@@ -24,6 +24,8 @@ class bounce_ring {
     /// why.
     bool allocate(std::uint64_t bytes);
     const std::string& refusal() const noexcept { return refusal_; }
+    /// Pinned memory was asked for, and there is none.
+    bool is_refused() const noexcept { return bytes_ == 0 && !refusal_.empty(); }
 
     /// A free buffer; -1: none.
     int acquire();

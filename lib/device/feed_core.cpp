@@ -201,7 +201,7 @@ feed_stats feed_core::stats() const {
     else if (pins_->any())
         found.mode = pinning::registered;
     else
-        found.mode = bounces_ ? pinning::bounce : pinning::pageable;
+        found.mode = bounces_ && !bounce_->is_refused() ? pinning::bounce : pinning::pageable;
     found.pinned_bytes = pins_->bytes() + (bounce_ ? bounce_->bytes() : 0);
     return found;
 }

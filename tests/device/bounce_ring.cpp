@@ -45,4 +45,7 @@ TEST_CASE("pinned memory that cannot be had leaves nothing behind, and says why"
     CHECK(platform.leftovers() == 0);
     CHECK(ring.bytes() == 0);
     CHECK(contains(ring.refusal(), "cudaHostAlloc failed"));
+    CHECK(ring.is_refused());
+    CHECK(ring.allocate(4096));
+    CHECK_FALSE(ring.is_refused());
 }
