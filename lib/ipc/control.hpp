@@ -13,7 +13,7 @@
 namespace stoker::detail {
 
 /// What a worker is doing, for error texts.
-enum class worker_phase : std::uint32_t { starting, idle, fetching, reporting };
+enum class worker_phase : std::uint32_t { starting, idle, fetching, collating, reporting };
 
 /// One worker's words. The counters count messages since `reset_worker`, written after the message
 /// is in its queue and before the gate's last fence: see gated_queue.cpp.

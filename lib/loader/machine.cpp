@@ -55,6 +55,7 @@ engine::machine::machine(engine_parts parts)
     choose_replacement(options_, static_cast<bool>(replacement_), replacement_attempts_);
     check_options(options_, parts.has_sampler, parts.has_batch_sampler);
     check_coroutines(options_, parts.waits);
+    waits_ = parts.waits;
     source_ = std::move(parts.source);
     if (source_)
         size_ = source_->size();
@@ -323,7 +324,7 @@ bool engine::machine::issue_one() {
     entry.number = next_number_++;
     ++outstanding_;
     const task_message task = write_task(*slot, sequence);
-    loans_[*slot] = loan{true, true, worker, false, sequence, task, {}, {}};
+    loans_[*slot] = loan{true, true, worker, false, 0, sequence, task, {}, {}};
     if (has_workers()) {
         group_->assign(worker, task);
     } else {

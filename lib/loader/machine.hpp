@@ -89,6 +89,7 @@ class engine::machine {
         bool live = false;     ///< its epoch was not abandoned
         int worker = -1;       ///< -1: it died, and nobody else has the task yet
         bool probing = false;  ///< a single sample is tried out there
+        pid_t keeper = 0;      ///< of a worker that cannot be killed, and may still write it
         std::uint64_t sequence = 0;
         task_message task{};
         std::vector<std::uint64_t> numbers{};  ///< of its samples, once some were left out
@@ -170,6 +171,10 @@ class engine::machine {
 
     // Recovery (machine_recovery.cpp).
     void bury(int worker);
+    void leave_behind(int worker, loader_clock::time_point now);
+    std::optional<std::uint32_t> quarantine(std::uint32_t slot, pid_t keeper);
+    void free_quarantined();
+    void settle_losses(int worker, std::vector<std::uint32_t> lost, const error_details& death);
     std::vector<std::uint32_t> lost_slots(int worker) const;
     bool may_replace(int worker, const error_details& death);
     error_details describe_death(int worker) const;
@@ -186,6 +191,7 @@ class engine::machine {
     std::unique_ptr<local_loop> local_loop_{};  // outlives what the dataset has open on it
     std::unique_ptr<fetcher> source_;           // outlives the fork server's copies
     std::uint64_t size_ = 0;
+    bool waits_ = false;                    // the dataset has coroutines
     std::unique_ptr<index_source> order_;   // unless it is a stream
     std::unique_ptr<stream_order> stream_;  // if it is one
     std::optional<stream_shape> shape_{};   // the same

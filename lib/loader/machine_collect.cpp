@@ -172,10 +172,11 @@ void engine::machine::end_epoch() {
     if (!has_workers())
         return;
     if (!options_.persistent_workers) {
-        group_->stop_all(std::chrono::milliseconds(100));
+        group_->stop_all(std::chrono::milliseconds(100), std::chrono::milliseconds(1000));
         for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
             // A worker that does not end keeps its slots until it is buried.
-            if (loans_[slot].lent && group_->is_gone(loans_[slot].worker))
+            const loan& held = loans_[slot];
+            if (held.lent && held.worker >= 0 && group_->is_gone(held.worker))
                 reclaim(slot);
         }
         workers_missing_ = true;

@@ -48,15 +48,18 @@ std::vector<std::uint32_t> engine::machine::lost_slots(int worker) const {
 void engine::machine::bury(int worker) {
     if (!group_->bury(worker))
         return;  // done before
+    settle_losses(worker, lost_slots(worker), describe_death(worker));
+}
+
+void engine::machine::settle_losses(int worker, std::vector<std::uint32_t> lost,
+                                    const error_details& death) {
     workers_missing_ = true;
-    std::vector<std::uint32_t> lost = lost_slots(worker);
     std::erase_if(lost, [this](std::uint32_t slot) {
         if (loans_[slot].live)
             return false;
         reclaim(slot);
         return true;
     });
-    const error_details death = describe_death(worker);
     if (fault_) {
         for (const std::uint32_t slot : lost)
             reclaim(slot);
@@ -74,6 +77,79 @@ void engine::machine::bury(int worker) {
         return;
     demand_epoch();  // a successor at once, also for a worker that had nothing to do
     hand_out_orphans();
+}
+
+/// Killed long ago, and still there: a system call that no signal ends keeps it, and may yet write
+/// to the slots that it was at work on. They stay its own; all else goes on without it.
+void engine::machine::leave_behind(int worker, loader_clock::time_point now) {
+    const worker_view& view = group_->view(worker);
+    const pid_t pid = view.pid;
+    const std::string since = std::to_string(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now - *view.killed).count());
+    error_details death = describe_death(worker);
+    const blame& reason = blame_[static_cast<std::size_t>(worker)];
+    death.text = "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) +
+                 ") was killed " + since +
+                 " ms ago and does not die: it waits in the kernel for something that no signal "
+                 "interrupts";
+    if (!reason.text.empty())
+        death.text += "; it was killed by us: " + reason.text;
+    const std::uint64_t in_hand = group_->words_of(worker).sequence.load(std::memory_order_relaxed);
+    group_->leave_behind(worker);
+    std::vector<std::uint32_t> lost;
+    for (const std::uint32_t slot : lost_slots(worker)) {
+        if (!waits_ && loans_[slot].sequence != in_hand) {
+            lost.push_back(slot);  // not begun
+        } else if (const auto fresh = quarantine(slot, pid)) {
+            lost.push_back(*fresh);
+        }
+    }
+    settle_losses(worker, std::move(lost), death);
+    wait_started_ = now;  // what comes next is nobody's delay
+}
+
+/// What was to come in this slot is to come in another one, if there is one free.
+std::optional<std::uint32_t> engine::machine::quarantine(std::uint32_t slot, pid_t keeper) {
+    loan& held = loans_[slot];
+    std::optional<std::uint32_t> fresh;
+    if (held.live)
+        fresh = pool_->acquire(held.worker);
+    if (fresh) {
+        loan& moved = loans_[*fresh];
+        moved = held;
+        moved.task.slot = *fresh;
+        slot_record& record = pool_->record(*fresh);
+        record.indices = pool_->record(slot).indices;
+        record.epoch = pool_->record(slot).epoch;
+        record.number = pool_->record(slot).number;
+        ledger_->at(held.sequence).slot = *fresh;
+        if (stream_) {
+            tickets_[*fresh] = tickets_[slot];
+            requests_[*fresh] = requests_[slot];
+        }
+    } else if (held.live) {
+        ledger_entry& entry = ledger_->at(held.sequence);
+        entry.failure = std::make_exception_ptr(
+            error(errc::no_free_slot,
+                  "worker " + std::to_string(held.worker) + " (pid " + std::to_string(keeper) +
+                      ") was killed and does not die, so its batch needs another slot, and " +
+                      std::to_string(pool_->held()) + " batches are held"));
+        entry.now = ledger_entry::state::failed;
+    }
+    held.live = held.probing = false;
+    held.worker = -1;
+    held.keeper = keeper;
+    return fresh;
+}
+
+void engine::machine::free_quarantined() {
+    for (std::uint32_t slot = 0; slot < loans_.size(); ++slot) {
+        loan& held = loans_[slot];
+        if (held.keeper == 0 || !group_->has_died(held.keeper))
+            continue;
+        held.keeper = 0;
+        reclaim(slot);
+    }
 }
 
 error_details engine::machine::describe_death(int worker) const {

@@ -62,7 +62,7 @@ bool engine::machine::issue_from_stream() {
     entry.epoch = issuing_epoch_;
     ++outstanding_;
     const task_message task = write_stream_task(*slot, sequence);
-    loans_[*slot] = loan{true, true, *worker, false, sequence, task, {}};
+    loans_[*slot] = loan{true, true, *worker, false, 0, sequence, task, {}, {}};
     if (has_workers()) {
         group_->assign(*worker, task);
     } else {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <string>
 
 #include <stoker/core/error.hpp>
@@ -19,6 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds stop_patience{5000};       ///< a stopped worker
+constexpr milliseconds death_patience{1000};      ///< one that we have killed
 constexpr milliseconds start_patience{10000};     ///< the fork server's answer
 constexpr milliseconds slot_patience{30000};      ///< no free slot, when there is no timeout
 constexpr milliseconds plausible_lateness{1000};  ///< of our own timer
@@ -130,6 +132,8 @@ std::optional<loader_clock::time_point> engine::machine::next_deadline() {
             keep_earlier(best, view.since + start_patience);
         if (holds_tasks_stopped(view))
             keep_earlier(best, view.since + stop_patience);
+        if (view.killed && view.now == worker_view::state::running)
+            keep_earlier(best, *view.killed + death_patience);
     }
     return best;
 }
@@ -172,6 +176,7 @@ void engine::machine::check_deaths(loader_clock::time_point now) {
         if (group_->view(worker).now == worker_view::state::dead)
             bury(worker);
     }
+    free_quarantined();
 }
 
 /// The breadcrumb: the sample that the worker is, or was, making.
@@ -185,11 +190,12 @@ std::optional<index> engine::machine::sample_in_hand(int worker) const {
 
 std::string engine::machine::describe_worker(int worker) const {
     const worker_words& words = group_->words_of(worker);
-    static constexpr const char* phases[] = {"starting", "idle", "fetching", "reporting"};
+    static constexpr const char* phases[] = {"starting", "idle", "fetching", "collating",
+                                             "reporting"};
     const auto phase = words.phase.load(std::memory_order_relaxed);
     std::string text = "worker " + std::to_string(worker) + " (pid " +
                        std::to_string(group_->view(worker).pid) + ") is " +
-                       (phase < 4 ? phases[phase] : "in an unknown phase");
+                       (phase < std::size(phases) ? phases[phase] : "in an unknown phase");
     if (const auto sample = sample_in_hand(worker))
         text += " sample " + std::to_string(*sample);
     return text;
@@ -218,7 +224,13 @@ void engine::machine::check_deadlines(loader_clock::time_point now) {
                 worker, errc::worker_stopped,
                 describe_worker(worker) + " and was stopped " + seconds(now - view.since) + " ago");
         }
+        if (view.killed && view.now == worker_view::state::running &&
+            now >= *view.killed + death_patience) {
+            leave_behind(worker, now);
+        }
     }
+    if (fault_)
+        return;
     check_timeout(now);
     check_free_slot(now);
 }
@@ -235,8 +247,8 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     }
     ledger_entry& entry = ledger_->at(*sequence);
     const int worker = entry.worker;
-    if (worker < 0)
-        return;  // its worker died: it is on its way to another
+    if (worker < 0 || group_->view(worker).broken)
+        return;  // its worker died, or is about to: it is on its way to another
     error_details details{};
     details.code = errc::timed_out;
     details.worker = worker;
@@ -244,6 +256,7 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     details.sample = sample_in_hand(worker);
     details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
                    seconds(now - *wait_started_) + "): " + describe_worker(worker) +
+                   (group_->view(worker).stopped ? ", and is stopped" : "") +
                    "; it is killed and replaced";
     if (stream_)
         details.text += leave_shard(entry);
@@ -258,7 +271,7 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
 /// long given up. Nobody misses what they do: they are replaced without a word.
 void engine::machine::kill_holders_of_stale_tasks() {
     for (const loan& held : loans_) {
-        if (held.lent && !held.live && !group_->view(held.worker).broken)
+        if (held.lent && !held.live && held.worker >= 0 && !group_->view(held.worker).broken)
             group_->kill(held.worker);
     }
 }
@@ -268,7 +281,7 @@ bool engine::machine::starved_of_slots() {
     if (outstanding_ > 0 || !have_lookahead_)
         return false;
     for (const loan& held : loans_) {
-        if (held.lent)
+        if (held.lent && held.keeper == 0)
             return false;
     }
     return !pool_->any_free();

@@ -21,7 +21,10 @@ namespace stoker::detail {
 namespace {
 
 constexpr std::chrono::milliseconds detail_patience{100};
-constexpr std::chrono::milliseconds kill_patience{1000};
+/// At the end of a loader, all together within a second.
+constexpr std::chrono::milliseconds end_grace{50};
+constexpr std::chrono::milliseconds kill_patience{400};
+constexpr std::chrono::milliseconds server_patience{500};
 /// A stop message and some room: tasks_a_worker is the bound that matters.
 constexpr std::size_t queue_reserve = 4;
 
@@ -61,13 +64,13 @@ worker_group::~worker_group() {
 void worker_group::end() noexcept {
     if (!link_.connected())
         return;
-    stop_all(std::chrono::milliseconds(50));
+    stop_all(end_grace, kill_patience);
     const int server_pidfd = link_.pidfd();
     link_.close();
     if (server_pidfd < 0)
         return;
     try {
-        system::wait_readable(server_pidfd, static_cast<int>(kill_patience.count()),
+        system::wait_readable(server_pidfd, static_cast<int>(server_patience.count()),
                               "the fork server's end");
         // Where this process is PID 1, or a subreaper, it has adopted the server.
         siginfo_t ignored{};
@@ -114,6 +117,7 @@ void worker_group::start(int number) {
     worker.backlog.reset(capacity);
     worker.outstanding = 0;
     worker.stopped = worker.broken = worker.buried = worker.aside = false;
+    worker.killed.reset();
     worker.pid = 0;
     worker.pidfd.reset();
     worker.code = worker.status = 0;
@@ -130,6 +134,8 @@ void worker_group::kill(worker_view& worker) noexcept {
     worker.broken = true;
     if (!worker.pidfd)
         return;
+    if (!worker.killed)
+        worker.killed = loader_clock::now();
     try {
         system::pidfd_signal(worker.pidfd.get(), SIGKILL, "a stuck worker");
     } catch (...) {  // it is gone, or the fork server's end will take it along
@@ -143,7 +149,8 @@ bool worker_group::anyone_left() const {
     });
 }
 
-void worker_group::stop_all(std::chrono::milliseconds grace) noexcept {
+void worker_group::stop_all(std::chrono::milliseconds grace,
+                            std::chrono::milliseconds patience) noexcept {
     task_message stop{};
     stop.kind = static_cast<std::uint32_t>(task_kind::stop);
     bool killed = false;
@@ -168,7 +175,7 @@ void worker_group::stop_all(std::chrono::milliseconds grace) noexcept {
                 for (int worker = 0; worker < count(); ++worker)
                     kill(worker);
                 killed = true;
-                limit = loader_clock::now() + kill_patience;
+                limit = loader_clock::now() + patience;
                 continue;
             }
             system::wait_readable(epoll_.get(), static_cast<int>(left.count()), "workers' end");
@@ -304,6 +311,10 @@ bool worker_group::take_events() {
     const std::size_t ready = system::epoll_wait(epoll_.get(), events, 0, "the loader's events");
     for (std::size_t i = 0; i < ready; ++i) {
         const std::uint64_t data = events[i].data.u64;
+        if (data == undead_event) {
+            bury_undead();
+            continue;
+        }
         switch (static_cast<tag>(data >> 32)) {
             case tag::bell:
                 result_bell_.clear();

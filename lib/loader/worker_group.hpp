@@ -42,8 +42,9 @@ struct worker_view {
     bool buried = false;
     bool aside = false;   ///< `choose` leaves it out
     bool broken = false;  ///< its queue was lost or it broke the protocol: it is killed
-    loader_clock::time_point since{};  ///< when `now`, or `stopped`, began
-    int code = 0;                      ///< of its end, as waitid gives it; 0: unknown
+    std::optional<loader_clock::time_point> killed{};  ///< and when
+    loader_clock::time_point since{};                  ///< when `now`, or `stopped`, began
+    int code = 0;  ///< of its end, as waitid gives it; 0: unknown
     int status = 0;
     std::string end_text{};  ///< why it could not start, when the fork server was told
 };
@@ -70,12 +71,18 @@ class worker_group {
 
     /// Starts every worker that is absent, or dead and buried, with new queues.
     void start_missing();
-    /// Asks all to end, waits at most `grace`, then kills; returns when all are gone or after 1 s.
-    void stop_all(std::chrono::milliseconds grace) noexcept;
+    /// Asks all to end, waits at most `grace`, then kills; returns when all are gone or after
+    /// `patience` more.
+    void stop_all(std::chrono::milliseconds grace, std::chrono::milliseconds patience) noexcept;
     void kill(int worker) noexcept;
     /// Nothing of it is left; otherwise its end is still to come.
     bool is_gone(int worker) const;
-    /// Ends workers and fork server, within about a second whatever state they are in. The group
+    /// One that was killed and does not die (it waits in the kernel, in a way that no signal ends)
+    /// makes room for a successor. It may still have a system call write to its slots.
+    void leave_behind(int worker);
+    /// Whether one that was left behind is gone at last.
+    bool has_died(pid_t left_behind) const;
+    /// Ends workers and fork server, within a second whatever state they are in. The group
     /// keeps its descriptors, so that a pending wait can still be woken.
     void end() noexcept;
 
@@ -138,6 +145,14 @@ class worker_group {
     std::string describe_end(int worker) const;
 
   private:
+    /// Of epoll, for any of those left behind; others are small.
+    static constexpr std::uint64_t undead_event = std::uint64_t{1} << 63;
+
+    struct undead {
+        pid_t pid = 0;
+        descriptor pidfd{};
+    };
+
     static std::size_t to_size(int worker) { return static_cast<std::size_t>(worker); }
     void start(int worker);
     static void kill(worker_view& worker) noexcept;
@@ -146,12 +161,14 @@ class worker_group {
     void take_server_events();
     void apply(server_event event);
     void note_death(worker_view& worker);
+    void bury_undead();
     bool anyone_left() const;
     int find(pid_t pid) const;
 
     server_link link_;
     control_block control_;
     std::vector<worker_view> workers_;
+    std::vector<undead> undead_{};
     limits limits_;
     const doorbell& result_bell_;
     descriptor epoll_;

@@ -53,6 +53,7 @@ class remembering_monitor final : public fetch_monitor {
         next_.begin_sample(sample);
     }
     void begin_batch(index first) noexcept override { next_.begin_batch(first); }
+    void begin_collate() noexcept override { next_.begin_collate(); }
     void end_sample(index sample) noexcept override { next_.end_sample(sample); }
     bool abandoned() const noexcept override { return next_.abandoned(); }
     std::optional<index> sample() const noexcept { return sample_; }

@@ -29,6 +29,7 @@ class batches_under_way::batch final : public fetch_monitor {
             begun_.erase(found);
         owner_.show_oldest();
     }
+    void begin_collate() noexcept override { owner_.watcher_.show_collate(task); }
     bool abandoned() const noexcept override { return owner_.watcher_.stale(task); }
 
     void show() const noexcept {

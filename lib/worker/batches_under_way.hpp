@@ -24,6 +24,8 @@ class batch_watcher {
     virtual bool stale(const task_message& task) const noexcept = 0;
     /// What the oldest batch waits for: its sample that began first.
     virtual void show(const task_message& oldest, index sample) noexcept = 0;
+    /// The samples of a batch become one; until the next `show` nothing else runs.
+    virtual void show_collate(const task_message& task) noexcept = 0;
     /// A batch is done, whatever became of it. Possibly inside `begin`.
     virtual void finish(const result_message& result) = 0;
 };

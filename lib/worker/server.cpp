@@ -32,7 +32,8 @@ namespace stoker::detail {
 namespace {
 
 constexpr std::size_t last_words_bytes = 512;
-constexpr std::chrono::milliseconds reap_limit{2'000};
+/// Less than main has patience for (worker_group.cpp).
+constexpr std::chrono::milliseconds reap_limit{400};
 
 class server {
   public:

@@ -69,7 +69,9 @@ class breadcrumbs final : public fetch_monitor {
     }
     void begin_sample(index sample) noexcept override {
         own_.sample.store(sample, std::memory_order_relaxed);
+        enter(worker_phase::fetching);  // again, where a batch is made once more
     }
+    void begin_collate() noexcept override { enter(worker_phase::collating); }
     bool abandoned() const noexcept override { return stale(generation_); }
     bool stale(std::uint64_t generation) const noexcept {
         return all_.generation.load(std::memory_order_relaxed) != generation;
@@ -125,6 +127,10 @@ class worker_process final : public batch_watcher {
     void show(const task_message& oldest, index sample) noexcept override {
         crumbs_.begin_task(oldest);
         crumbs_.begin_sample(sample);
+    }
+    void show_collate(const task_message& task) noexcept override {
+        crumbs_.begin_task(task);
+        crumbs_.begin_collate();
     }
     void finish(const result_message& result) override { send(result); }
 

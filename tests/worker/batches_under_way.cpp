@@ -70,6 +70,7 @@ struct recording_watcher final : batch_watcher {
     bool stale(const task_message& task) const noexcept override {
         return task.generation != generation;
     }
+    void show_collate(const task_message&) noexcept override {}
     void show(const task_message& oldest, stoker::index sample) noexcept override {
         shown_task = oldest.sequence;
         shown_sample = sample;

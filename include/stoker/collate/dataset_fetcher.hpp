@@ -107,6 +107,7 @@ class dataset_fetcher final : public fetcher {
             whole_batch<Dataset> batch(dataset_, task);
             co_await make_samples(task, std::min<std::size_t>(task.indices.size(), 1), batch,
                                   monitor, limits);
+            monitor.begin_collate();
             co_return collate(batch.made, task, memory, records);
         } else if constexpr (Collator::fixed) {
             const std::size_t samples = task.indices.size();
@@ -119,6 +120,7 @@ class dataset_fetcher final : public fetcher {
             samples_apart<Dataset> apart(dataset_, task);
             co_await make_samples(task, task.indices.size(), apart, monitor, limits);
             std::vector<sample> made = apart.take();
+            monitor.begin_collate();
             co_return collate(made, task, memory, records);
         }
     }
@@ -163,6 +165,7 @@ class dataset_fetcher final : public fetcher {
                 }
             });
         }
+        monitor.begin_collate();
         return collate(made, task, memory, records);
     }
 
@@ -173,6 +176,7 @@ class dataset_fetcher final : public fetcher {
         auto made = with_batch_context(task, [&](const auto&... context) {
             return access::get_batch(dataset_, task.indices, context...);
         });
+        monitor.begin_collate();
         return collate(made, task, memory, records);
     }
 

@@ -48,6 +48,8 @@ class fetch_monitor {
     virtual void begin_sample(index sample) noexcept = 0;
     /// Before all of them are made by one call, which cannot tell which of them it is on.
     virtual void begin_batch(index first) noexcept { begin_sample(first); }
+    /// All of them are made: they become a batch, which may be the user's own code.
+    virtual void begin_collate() noexcept {}
     /// It is made, or has failed; only where several are under way at once.
     virtual void end_sample(index) noexcept {}
     /// The epoch was given up: stop between samples (return from fetch; the result is dropped).

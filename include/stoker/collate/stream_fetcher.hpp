@@ -120,6 +120,7 @@ class stream_fetcher final : public fetcher, private shard_source {
                         fetch_monitor& monitor) override {
         batch_.begin(lanes_.wanted(task), memory, records);
         const std::uint64_t count = lanes_.read(task, monitor);
+        monitor.begin_collate();
         return batch_.end(count, task.first_position);
     }
 
