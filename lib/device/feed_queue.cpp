@@ -129,7 +129,7 @@ void feed_engine::queue::awoken() {
                                             " ms no buffer of the device "
                                             "feed got free: " +
                                             std::to_string(core_->held()) +
-                                            " batches are held; hold is the option for more");
+                                            " batches are held or lent; hold is the option for more");
     }
 }
 
