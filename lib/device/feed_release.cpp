@@ -94,7 +94,10 @@ void feed_core::abandon(std::size_t number) noexcept {
                 ++out.recorded;
             } else {
                 static_cast<void>(table.take_last_error());
-                task.consumers.push_back(stream);
+                if (stream == per_thread_stream())  // the waiter's own is another
+                    task.whole_device = true;
+                else
+                    task.consumers.push_back(stream);
             }
         }
         out.users.clear();

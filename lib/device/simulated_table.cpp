@@ -57,17 +57,17 @@ int simulated_platform::enter(const char* entry, bool unsafe_in_capture) {
 bool simulated_platform::breaks_a_capture() {
     const std::scoped_lock lock(lock_);
     const std::thread::id here = std::this_thread::get_id();
-    for (const auto& [handle, stream] : streams_) {
-        if (stream->capture_mode.load() < 0)
-            continue;
-        const bool own = stream->capture_thread.load() == here;
-        if (own || (stream->capture_mode.load() == cuda_flag::capture_mode_global &&
-                    own_capture_mode == cuda_flag::capture_mode_global)) {
-            capture_broken_ = true;
-            return true;
-        }
-    }
-    return false;
+    const auto breaks = [here](const auto& entry) {
+        const simulated_stream& stream = *entry.second;
+        const int mode = stream.capture_mode.load();
+        return mode >= 0 && (stream.capture_thread.load() == here ||
+                             (mode == cuda_flag::capture_mode_global &&
+                              own_capture_mode == cuda_flag::capture_mode_global));
+    };
+    if (!std::ranges::any_of(streams_, breaks) && !std::ranges::any_of(implicit_streams_, breaks))
+        return false;
+    capture_broken_ = true;
+    return true;
 }
 
 int simulated_platform::take_fault(std::string_view entry) {

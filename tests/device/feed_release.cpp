@@ -66,6 +66,28 @@ TEST_CASE("a batch that dies while its stream is captured is made up for") {
     feed->close();
 }
 
+TEST_CASE("a batch that dies while the per-thread stream is captured is made up for, too") {
+    simulated_platform platform(late());
+    feed_plan plan;
+    plan.feeding.depth = 1;
+    const auto feed = make_feed(plan, simulated_device());
+    consumer eyes(platform, plan);
+    const cuda_stream own = stoker::detail::per_thread_stream();
+    for (int i = 0; i < 20; ++i) {
+        device_lease batch = feed->next_blocking();
+        batch.use_on(own);
+        for (int looks = 0; looks < 4; ++looks)  // still under way when the batch dies
+            eyes.enqueue(own, batch.record());
+        platform.begin_capture(own, cuda_flag::capture_mode_thread_local);
+        batch = {};
+        CHECK(platform.end_capture(own));
+    }
+    CHECK(platform.table().synchronize_stream(own) == 0);
+    CHECK(eyes.bad() == 0);
+    CHECK(platform.violations() == std::vector<std::string>{});
+    feed->close();
+}
+
 TEST_CASE("a feed at work breaks no capture of another thread's") {
     simulated_platform platform(quick());
     const auto feed = make_feed({}, simulated_device());
