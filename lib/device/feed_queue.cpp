@@ -125,11 +125,12 @@ void feed_engine::queue::awoken() {
         (events[i].data.u64 == 1 ? late : rung) = true;
     if (late && !rung) {
         end_wait();
-        throw error(errc::no_free_slot, "for " + std::to_string(patience().count()) +
-                                            " ms no buffer of the device "
-                                            "feed got free: " +
-                                            std::to_string(core_->held()) +
-                                            " batches are held or lent; hold is the option for more");
+        throw error(errc::no_free_slot,
+                    "for " + std::to_string(patience().count()) +
+                        " ms no buffer of the device "
+                        "feed got free: " +
+                        std::to_string(core_->held()) +
+                        " batches are held or lent; hold is the option for more");
     }
 }
 
