@@ -129,16 +129,32 @@ std::optional<memory_headroom> read_group(const std::string& directory, bool ver
     return memory_headroom{*limit, *limit > held ? *limit - held : 0, directory};
 }
 
+/// The value of a key in a file of "key value" lines.
+std::optional<std::uint64_t> read_keyed(const std::string& path, const std::string& wanted) {
+    std::ifstream file(path);
+    std::string key;
+    for (std::uint64_t value = 0; file >> key >> value;) {
+        if (key == wanted)
+            return value;
+    }
+    return std::nullopt;
+}
+
+/// Where this process's own cgroup lies below a mount point.
+std::optional<std::string> find_own_path(const std::string& root, const hierarchy& tree) {
+    auto path = read_own_cgroup(root, tree.version_2);
+    // In a container the mount shows a part of the tree only; paths outside it are not there.
+    if (path && tree.mount_root != "/" && path->starts_with(tree.mount_root))
+        path->erase(0, tree.mount_root.size());
+    return path;
+}
+
 std::optional<memory_headroom> find_tightest(const std::string& root) {
     std::optional<memory_headroom> tightest;
     for (const hierarchy& tree : read_hierarchies(root)) {
-        auto path = read_own_cgroup(root, tree.version_2);
+        const auto path = find_own_path(root, tree);
         if (!path)
             continue;
-        // In a container the mount shows a part of the tree only; paths outside it are not there.
-        if (tree.mount_root != "/" && path->starts_with(tree.mount_root)) {
-            path->erase(0, tree.mount_root.size());
-        }
         for (std::string below = *path;; below.erase(below.rfind('/'))) {
             while (!below.empty() && below.back() == '/')
                 below.pop_back();
@@ -207,6 +223,38 @@ void check_memory_headroom(std::uint64_t bytes, std::string_view purpose, const 
         "raise the limit (docker run --memory), or need less: a smaller batch_size, "
         "prefetch_factor or num_workers";
     throw error{std::move(details)};
+}
+
+oom_kills read_oom_kills(const std::string& root) noexcept {
+    oom_kills found;
+    try {
+        found.on_host = read_keyed(root + "/proc/vmstat", "oom_kill").value_or(0);
+        for (const hierarchy& tree : read_hierarchies(root)) {
+            const auto path = find_own_path(root, tree);
+            if (!path)
+                continue;
+            const std::string directory = root + tree.mount_point + (*path == "/" ? "" : *path);
+            const auto count =
+                read_keyed(directory + (tree.version_2 ? "/memory.events" : "/memory.oom_control"),
+                           "oom_kill");
+            if (!count)
+                continue;
+            found.in_cgroup = *count;
+            found.cgroup = directory;
+        }
+    } catch (const std::exception&) {  // best effort
+    }
+    return found;
+}
+
+std::string describe_oom_kill(const oom_kills& before, const oom_kills& after) {
+    if (after.in_cgroup > before.in_cgroup) {
+        return "the kernel's out-of-memory killer has struck in its cgroup " + after.cgroup +
+               " meanwhile";
+    }
+    if (after.on_host > before.on_host)
+        return "the kernel's out-of-memory killer has struck on this host meanwhile";
+    return {};
 }
 
 descriptor make_sealed_memory(const char* name, std::uint64_t bytes, std::string_view purpose) {

@@ -37,6 +37,19 @@ std::optional<memory_headroom> read_memory_headroom(const std::string& root = {}
 void check_memory_headroom(std::uint64_t bytes, std::string_view purpose,
                            const std::string& root = {});
 
+/// How often the kernel's out-of-memory killer has struck, by its own counts.
+struct oom_kills {
+    std::uint64_t in_cgroup = 0;  ///< processes of this process's cgroup and those below it
+    std::uint64_t on_host = 0;    ///< of all
+    std::string cgroup{};         ///< its directory; empty: none that counts
+};
+
+/// Best effort: what cannot be read is 0.
+oom_kills read_oom_kills(const std::string& root = {}) noexcept;
+
+/// What to tell of a process that SIGKILL ended between two looks; empty: not that.
+std::string describe_oom_kill(const oom_kills& before, const oom_kills& after);
+
 /// A memfd of zeros that nobody can resize any more: no access to a mapping of it can raise SIGBUS
 /// for a file that shrank. Checks the file-size limit. Throws error{memory_limit or resource}.
 descriptor make_sealed_memory(const char* name, std::uint64_t bytes, std::string_view purpose);

@@ -84,6 +84,7 @@ engine::machine::machine(engine_parts parts)
     blame_.resize(static_cast<std::size_t>(options_.num_workers));
     if (!has_workers())
         return;
+    oom_before_ = read_oom_kills();
     sweep_leftover_names();  // of loaders that were killed together with their fork server
     worker_environment environment{};
     environment.geometry = pool_->slots().geometry();

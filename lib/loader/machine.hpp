@@ -16,6 +16,7 @@
 
 #include <stoker/core/error.hpp>
 #include <stoker/loader/engine.hpp>
+#include "ipc/memory_limits.hpp"
 #include "loader/ledger.hpp"
 #include "loader/local_loop.hpp"
 #include "loader/slot_pool.hpp"
@@ -177,7 +178,7 @@ class engine::machine {
     void settle_losses(int worker, std::vector<std::uint32_t> lost, const error_details& death);
     std::vector<std::uint32_t> lost_slots(int worker) const;
     bool may_replace(int worker, const error_details& death);
-    error_details describe_death(int worker) const;
+    error_details describe_death(int worker);
     void recover(int worker, const std::vector<std::uint32_t>& lost, const error_details& death);
     void give_up(const std::vector<std::uint32_t>& lost, error_details death);
     void accuse(std::uint32_t slot, const error_details& death);
@@ -233,6 +234,7 @@ class engine::machine {
     std::exception_ptr fault_{};      ///< ends the epoch when nothing is deliverable
     std::exception_ptr complaint_{};  ///< thrown once, ends nothing
     std::vector<blame> blame_;        ///< by worker
+    oom_kills oom_before_{};  ///< when the workers were started, or one was last killed by it
     restart_budget restarts_;
     std::function<index(bad_sample&)> replacement_;
     int replacement_attempts_ = 0;

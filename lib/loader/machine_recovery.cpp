@@ -152,13 +152,25 @@ void engine::machine::free_quarantined() {
     }
 }
 
-error_details engine::machine::describe_death(int worker) const {
+error_details engine::machine::describe_death(int worker) {
     const blame& reason = blame_[static_cast<std::size_t>(worker)];
     error_details death{};
     death.code = reason.code;
     death.text = group_->describe_end(worker);
     if (!reason.text.empty())
         death.text += ", by us: " + reason.text;
+    const worker_view& ended = group_->view(worker);
+    if (reason.text.empty() && ended.code == CLD_KILLED && ended.status == SIGKILL) {
+        const oom_kills now = read_oom_kills();
+        const std::string told = describe_oom_kill(oom_before_, now);
+        oom_before_ = now;
+        if (!told.empty()) {
+            death.text += "; " + told;
+            death.remedy =
+                "give it more memory (docker run --memory), or need less: fewer workers, a smaller "
+                "batch_size or prefetch_factor, a dataset that holds less at a time";
+        }
+    }
     death.worker = worker;
     death.pid = group_->view(worker).pid;
     death.sample = sample_in_hand(worker);

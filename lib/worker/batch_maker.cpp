@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ipc/memory_limits.hpp"
 #include "worker/error_report.hpp"
 #include "worker/skip_report.hpp"
 
@@ -28,9 +29,10 @@ class slot_memory final : public batch_memory {
     std::byte* data(std::uint64_t bytes) override {
         const std::uint64_t limit = slots_.geometry().data_limit;
         if (bytes > limit) {
-            throw error(errc::batch_too_large, "a batch needs " + std::to_string(bytes) +
-                                                   " bytes, and a slot holds at most " +
-                                                   std::to_string(limit));
+            throw error(errc::batch_too_large,
+                        "a batch needs " + format_bytes(bytes) + ", and a slot holds at most " +
+                            format_bytes(limit) +
+                            ", its share of memory_limit_bytes or of what ulimits leave");
         }
         slots_.populate(slot_, slots_.geometry().data_offset + bytes);
         return slots_.data(slot_);
@@ -151,6 +153,22 @@ result_message answer(const task_message& task, result_status status, std::uint6
     return result;
 }
 
+/// Which samples a batch without room has: one of them may be what makes it large.
+void name_samples(error_details& failure, const fetch_task& batch) {
+    if (failure.code != errc::batch_too_large && failure.code != errc::memory_limit)
+        return;
+    if (batch.indices.size() == 1)
+        failure.sample = batch.indices.front();
+    if (batch.indices.size() < 2)
+        return;
+    constexpr std::size_t most_named = 8;
+    failure.text += "; its samples are ";
+    for (std::size_t i = 0; i < std::min(batch.indices.size(), most_named); ++i)
+        failure.text += (i == 0 ? "" : ", ") + std::to_string(batch.indices[i]);
+    if (batch.indices.size() > most_named)
+        failure.text += " and " + std::to_string(batch.indices.size() - most_named) + " more";
+}
+
 error_details describe_failure(const batch_maker_settings& settings, std::optional<index> sample,
                                const std::exception_ptr& exception) noexcept {
     error_details details;
@@ -230,6 +248,7 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
                     remembering.begun() > 0 && failure.sample == remembering.sample();
                 const std::size_t place = known ? remembering.begun() - 1 : unknown_place;
                 if (!list.leave_out(failure, place)) {
+                    name_samples(failure, list.describe());
                     result_message result = fail_batch(slots, task, failure);
                     result.place = known ? static_cast<std::uint32_t>(place + 1) : 0;
                     return result;
@@ -268,9 +287,11 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
         errno = 0;  // of whichever coroutine came last, not of the one that failed
         if (!failure)
             co_return ready(slots, task, list, bytes);
-        const error_details details = describe_failure(settings, std::nullopt, failure);
-        if (!list.leave_out(details, unknown_place))
+        error_details details = describe_failure(settings, std::nullopt, failure);
+        if (!list.leave_out(details, unknown_place)) {
+            name_samples(details, list.describe());
             co_return fail_batch(slots, task, details);
+        }
     }
 }
 

@@ -167,3 +167,31 @@ TEST_CASE("bytes are given exactly and readably", "[ipc]") {
     CHECK(format_bytes(std::uint64_t{3} << 30) == "3 GiB (3221225472 bytes)");
     CHECK(format_bytes(none) == "1.638e+04 PiB (18446744073709551615 bytes)");
 }
+
+TEST_CASE("what the out-of-memory killer did is read where the kernel counts it", "[ipc]") {
+    const fake_system host;
+    CHECK(describe_oom_kill({}, read_oom_kills(host.root())).empty());
+    make_version_2(host);
+    host.write("/proc/vmstat", "nr_free_pages 1\noom_kill 7\npgfault 2\n");
+    host.write("/cg/jobs/mine/step/memory.events", "low 0\noom 3\noom_kill 2\n");
+    const oom_kills before = read_oom_kills(host.root());
+    CHECK(before.on_host == 7);
+    CHECK(before.in_cgroup == 2);
+    CHECK(describe_oom_kill(before, before).empty());
+
+    host.write("/proc/vmstat", "oom_kill 8\n");
+    CHECK_THAT(describe_oom_kill(before, read_oom_kills(host.root())),
+               ContainsSubstring("on this host"));
+    host.write("/cg/jobs/mine/step/memory.events", "oom_kill 3\n");
+    CHECK_THAT(describe_oom_kill(before, read_oom_kills(host.root())),
+               ContainsSubstring("/cg/jobs/mine/step"));
+}
+
+TEST_CASE("so it is in a version 1 cgroup", "[ipc]") {
+    const fake_system host;
+    host.write("/proc/self/cgroup", "4:cpu,memory:/box\n");
+    host.write("/proc/self/mountinfo", "30 22 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n");
+    host.write("/cg/memory/box/memory.oom_control",
+               "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+    CHECK(read_oom_kills(host.root()).in_cgroup == 4);
+}

@@ -273,6 +273,7 @@ TEST_CASE("a late batch's error tells what its worker is at", "[loader]") {
                ContainsSubstring("is collating"));
     loader stopped{slow_numbers{8, [](stoker::index i) { return i == 1 ? 60000 : 0; }}, options};
     CHECK(stopped.next_blocking());
+    REQUIRE(holds_within(5s, [&] { return stopped.worker_processes().size() == 1; }));
     ::kill(stopped.worker_processes().at(0), SIGSTOP);
     CHECK_THAT(told_of(stopped), ContainsSubstring("is stopped"));
 }

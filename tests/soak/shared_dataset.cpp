@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -87,4 +88,72 @@ TEST_CASE("a dataset of 1 GiB with 4 workers costs 1 GiB, and memory() says the 
     CHECK(used < dataset + promised.total_bytes);
     CHECK(used + tables > dataset + promised.total_bytes / 2);
     CHECK(used + tables < dataset + promised.total_bytes * 3 / 2);
+}
+
+namespace {
+
+std::uint64_t own_bytes(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/smaps_rollup");
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind("Pss_Anon:", 0) == 0)
+            return std::stoull(line.substr(9)) << 10;
+    }
+    return 0;
+}
+
+constexpr std::size_t names_in_index = 200'000;
+
+/// An index of file names, as large ones are.
+struct file_names {
+    std::vector<std::string> all;
+    std::size_t size() const { return all.size(); }
+    std::int64_t get(stoker::index i) const { return static_cast<std::int64_t>(all[i].size()); }
+};
+
+file_names make_file_names() {
+    file_names made;
+    for (std::size_t i = 0; i < names_in_index; ++i)
+        made.all.push_back("train/images/of/some/length/" + std::to_string(i) + ".jpeg");
+    return made;
+}
+
+template <class Loader>
+std::uint64_t read_epoch_and_weigh(Loader& source) {
+    std::uint64_t sum = 0;
+    for (auto& batch : source)
+        sum += batch.size();
+    CHECK(sum == names_in_index);
+    std::uint64_t bytes = own_bytes(::getpid()) + own_bytes(source.fork_server_process());
+    for (const pid_t process : source.worker_processes())
+        bytes += own_bytes(process);
+    return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("an index of many strings costs the same for any number of workers and epochs",
+          "[soak][B169]") {
+    const auto names = std::make_shared<const file_names>(make_file_names());
+    std::uint64_t with_one = 0;
+    for (const int workers : {1, 4, 16}) {
+        for (const bool persistent : {true, false}) {
+            stoker::loader source{names,
+                                  {.batch_size = 1000,
+                                   .shuffle = true,
+                                   .num_workers = workers,
+                                   .persistent_workers = persistent}};
+            const std::uint64_t first = read_epoch_and_weigh(source);
+            std::uint64_t last = 0;
+            for (int epoch = 1; epoch < 4; ++epoch)
+                last = read_epoch_and_weigh(source);
+            std::cout << workers << " workers: " << mebibytes(first) << " MiB after one epoch, "
+                      << mebibytes(last) << " MiB after four\n";
+            if (with_one == 0)
+                with_one = first;
+            // A worker's own memory is some hundred kilobytes; the index is 20 MiB.
+            CHECK(first < with_one + (std::uint64_t{2} << 20) * static_cast<unsigned>(workers));
+            CHECK(last < first + (std::uint64_t{4} << 20));
+        }
+    }
+    CHECK(with_one > std::uint64_t{15} << 20);
 }
