@@ -126,13 +126,51 @@ std::string system::describe(int error_number) {
     return text;
 }
 
+namespace {
+
+/// Empty: what errc::resource says.
+std::string_view remedy_for(std::string_view call, int error_number) {
+    switch (error_number) {
+        case EMFILE:
+            return "raise the limit of open files (ulimit -n), or close some: a loader needs about "
+                   "four a worker";
+        case ENFILE:
+            return "raise the system's limit of open files (sysctl fs.file-max), or end processes "
+                   "that hold many";
+        case ENOMEM:
+            return "lower num_workers, prefetch_factor or batch_size, or raise what limits memory: "
+                   "ulimit -v, the cgroup's memory.max, sysctl vm.overcommit_memory";
+        case EAGAIN:
+            return call == "fork" || call == "clone"
+                       ? "raise the limit of processes (ulimit -u, the cgroup's pids.max), or "
+                         "lower num_workers"
+                       : "";
+        case ENOSPC:
+            return call == "epoll_ctl"
+                       ? "raise sysctl fs.epoll.max_user_watches"
+                       : "free space on the file system or in the memory that is named";
+        case ENOSYS:
+        case EPERM:
+            return "allow the call: a sandbox (seccomp, a container's profile) refuses it, or the "
+                   "kernel is older than 5.14";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
+
 void system::fail(std::string_view call, std::string_view purpose, int error_number) {
     std::string text{call};
     text += " failed for ";
     text += purpose;
     text += ": ";
     text += describe(error_number);
-    throw error{errc::resource, std::move(text)};
+    error_details details;
+    details.code = errc::resource;
+    details.text = std::move(text);
+    details.remedy = remedy_for(call, error_number);
+    throw error{std::move(details)};
 }
 
 namespace {
@@ -394,16 +432,20 @@ std::optional<std::size_t> system::receive_message(int socket, std::span<std::by
     if ((header.msg_flags & MSG_CTRUNC) != 0) {
         error_details details;
         details.code = errc::resource;
-        details.text = "no descriptor was left for one that a message between processes brought";
-        details.remedy =
-            "raise the limit of open files (ulimit -n), or close some: a loader needs "
-            "about four a worker";
+        details.text =
+            "recvmsg failed for a message between processes: no descriptor was left for one that "
+            "it brought (EMFILE)";
+        details.remedy = remedy_for("recvmsg", EMFILE);
         throw error{std::move(details)};
     }
     if ((header.msg_flags & MSG_TRUNC) != 0) {
         throw error{errc::protocol, "a message between processes was larger than agreed"};
     }
     return std::size_t(bytes);
+}
+
+pid_t system::try_fork() noexcept {
+    return calls->fork();
 }
 
 pid_t system::fork(std::string_view purpose) {

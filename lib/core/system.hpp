@@ -149,6 +149,8 @@ class system {
     // Processes.
     /// As fork(2) by the C library: 0 in the child.
     static pid_t fork(std::string_view purpose);
+    /// The bare call, for where no exception may leave: -1 with errno when it fails.
+    static pid_t try_fork() noexcept;
     static descriptor pidfd_open(pid_t process, std::string_view purpose);
     /// False when the process is gone already.
     static bool pidfd_signal(int pidfd, int signal, std::string_view purpose);
@@ -157,7 +159,8 @@ class system {
                            std::string_view purpose);
     static void process_control(int operation, unsigned long argument, std::string_view purpose);
 
-    /// error{resource}: "<call> failed for <purpose>: No space left on device (ENOSPC)".
+    /// error{resource}: "<call> failed for <purpose>: No space left on device (ENOSPC)", with what
+    /// to do about that errno.
     [[noreturn]] static void fail(std::string_view call, std::string_view purpose,
                                   int error_number);
     /// "No space left on device (ENOSPC)".

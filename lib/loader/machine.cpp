@@ -86,19 +86,7 @@ engine::machine::machine(engine_parts parts)
         return;
     oom_before_ = read_oom_kills();
     sweep_leftover_names();  // of loaders that were killed together with their fork server
-    worker_environment environment{};
-    environment.geometry = pool_->slots().geometry();
-    environment.slab_memory = pool_->slots().memory_descriptor();
-    environment.control_memory = group_->control_memory();
-    environment.result_bell = pool_->bell().number();
-    environment.num_workers = options_.num_workers;
-    environment.worker_threads = options_.worker_threads;
-    environment.seed = options_.seed;
-    environment.in_flight = options_.in_flight;
-    environment.skip_bad = options_.on_bad == on_bad::skip;
-    environment.sample_timeout = options_.sample_timeout.count();
-    environment.name = options_.name;
-    group_->link().set_up(environment);
+    group_->link().set_up(environment());
     group_->words().generation.store(generation_, std::memory_order_relaxed);
     group_->start_missing();
     demand_epoch();
@@ -116,7 +104,8 @@ server_link engine::machine::make_link(engine_parts& parts) {
                         "num_workers is 0, but the dataset is built by a fork server: give it at "
                         "least one worker, or build the dataset here");
         }
-        return server_link::fork_from(*parts.recipe, options_.name, size_, shape_);
+        recipe_ = *parts.recipe;
+        return server_link::fork_from(*recipe_, options_.name, size_, shape_);
     }
     if (!has_workers())
         return {};
@@ -186,8 +175,14 @@ void engine::machine::demand_epoch() {
     demanded_epoch_ = std::max(demanded_epoch_, delivering_epoch_);
     if (!workers_missing_)
         return;
-    group_->start_missing();
-    workers_missing_ = false;
+    try {
+        group_->start_missing();
+        workers_missing_ = false;
+    } catch (const error& failure) {
+        if (failure.code() != errc::fork_server_died)
+            throw;
+        lose_server(failure);
+    }
 }
 
 void engine::machine::pump() {

@@ -96,6 +96,8 @@ class engine::machine {
         std::vector<std::uint64_t> numbers{};  ///< of its samples, once some were left out
         std::vector<stand_in> stand_ins{};
     };
+    static constexpr std::chrono::milliseconds server_look_interval{2000};
+
     /// Why we killed a worker.
     struct blame {
         errc code = errc::worker_died;
@@ -170,6 +172,13 @@ class engine::machine {
     std::string describe_worker(int worker) const;
     void kill(int worker, errc code, std::string reason);
 
+    // The fork server (machine_server.cpp).
+    worker_environment environment() const;
+    void lose_server(const error& death);
+    std::optional<server_link> make_successor(error_details& death);
+    void check_server(loader_clock::time_point now);
+    void bury_orphaned_workers();
+
     // Recovery (machine_recovery.cpp).
     void bury(int worker);
     void leave_behind(int worker, loader_clock::time_point now);
@@ -199,6 +208,7 @@ class engine::machine {
     std::vector<stream_ticket> tickets_;    // by slot: what its task reads of the stream
     std::vector<stream_request> requests_;  // the same, for another worker
     stream_answer answer_{};
+    std::optional<fetcher_recipe> recipe_{};  // for another fork server
     std::shared_ptr<slot_pool> pool_;
     std::unique_ptr<worker_group> group_;
     std::vector<loan> loans_;  // by slot
@@ -248,6 +258,8 @@ class engine::machine {
     std::optional<loader_clock::time_point> wait_started_;
     std::optional<loader_clock::time_point> deadline_;
     loader_clock::time_point last_glance_{};
+    loader_clock::time_point next_server_look_{};
+    bool server_woken_ = false;   ///< it was found stopped, and told to go on
     unsigned spins_to_skip_ = 0;  ///< after spins in vain: twice as many each time
     unsigned spins_in_vain_ = 0;
 };

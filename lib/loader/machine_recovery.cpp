@@ -178,8 +178,11 @@ error_details engine::machine::describe_death(int worker) {
 }
 
 bool engine::machine::may_replace(int worker, const error_details& death) {
-    if (blame_[static_cast<std::size_t>(worker)].code == errc::timed_out)
+    const errc reason = blame_[static_cast<std::size_t>(worker)].code;
+    if (reason == errc::timed_out)
         return true;  // the user has been told already, and decides
+    if (reason == errc::fork_server_died)
+        return true;  // that one was paid for
     const worker_view& ended = group_->view(worker);
     const bool well = ended.code == CLD_EXITED && ended.status == 0;
     if (options_.restart_workers == restart::never ||

@@ -82,8 +82,10 @@ bool engine::machine::spin(lease& batch) {
 }
 
 void engine::machine::begin_wait() {
-    if (!wait_started_)
-        wait_started_ = loader_clock::now();
+    if (wait_started_)
+        return;
+    wait_started_ = loader_clock::now();
+    next_server_look_ = *wait_started_ + server_look_interval;
 }
 
 void engine::machine::arm() {
@@ -119,6 +121,8 @@ bool engine::machine::waits_for_another() {
 
 std::optional<loader_clock::time_point> engine::machine::next_deadline() {
     std::optional<loader_clock::time_point> best = group_->next_settlement();
+    if (has_workers())
+        keep_earlier(best, std::max(next_server_look_, loader_clock::now() + glance_interval));
     if (has_workers() && options_.timeout.count() > 0) {
         keep_earlier(best, *wait_started_ + options_.timeout);
     }
@@ -144,9 +148,10 @@ void engine::machine::wake() {
     try {
         timer_fired = group_->take_events();
     } catch (const error& failure) {
-        if (!beyond_repair_)
+        if (failure.code() == errc::fork_server_died)
+            lose_server(failure);
+        else if (!beyond_repair_)
             fault_ = std::current_exception();
-        beyond_repair_ = beyond_repair_ || failure.code() == errc::fork_server_died;
     }
     const auto now = loader_clock::now();
     collect_results();
@@ -154,8 +159,10 @@ void engine::machine::wake() {
     if (timer_fired && deadline_ && now > *deadline_ + plausible_lateness) {
         wait_started_ = now;  // we were stopped ourselves
         group_->restart_clocks(now);
+        group_->wake_stopped();
         return;
     }
+    check_server(now);
     check_deadlines(now);
 }
 
@@ -164,9 +171,15 @@ void engine::machine::glance() {
     if (pending || closed_ || beyond_repair_)
         return;
     const auto now = loader_clock::now();
-    if (now - last_glance_ < glance_interval)
+    const auto since = now - last_glance_;
+    if (since < glance_interval)
         return;
     last_glance_ = now;
+    // Nobody looked for long: the caller was busy, or the whole process was stopped.
+    if (wait_started_ && since > plausible_lateness) {
+        wait_started_ = std::min(now, *wait_started_ + (since - plausible_lateness));
+        group_->restart_clocks(now);
+    }
     wake();
 }
 
@@ -212,12 +225,11 @@ void engine::machine::check_deadlines(loader_clock::time_point now) {
     for (int worker = 0; worker < group_->count(); ++worker) {
         const worker_view& view = group_->view(worker);
         if (view.now == worker_view::state::starting && now >= view.since + start_patience) {
-            fault_ = std::make_exception_ptr(
+            group_->kill_server();
+            return lose_server(
                 error(errc::fork_server_died, "the fork server (pid " +
                                                   std::to_string(group_->link().pid()) +
                                                   ") does not answer: it is stopped or stuck"));
-            beyond_repair_ = true;
-            return;
         }
         if (holds_tasks_stopped(view) && now >= view.since + stop_patience) {
             kill(

@@ -1,9 +1,5 @@
-// Facts and details of a death come apart: a worker's pidfd says *that* it is gone (and only then
-// is its gate ignored), the fork server's message says *how*. The message is waited for at most
-// 100 ms, never longer: a stopped fork server must not delay the report.
-//
-// Results are always drained after a death was seen and before it is reported: a worker may have
-// published a result and died before it rang the bell.
+// Workers from start to end, and who gets the next task. What wakes main is in
+// worker_group_events.cpp.
 
 #include "loader/worker_group.hpp"
 
@@ -28,12 +24,6 @@ constexpr std::chrono::milliseconds server_patience{500};
 /// A stop message and some room: tasks_a_worker is the bound that matters.
 constexpr std::size_t queue_reserve = 4;
 
-enum class tag : std::uint64_t { bell, timer, server, server_pidfd, worker };
-
-constexpr std::uint64_t make_tag(tag kind, int worker = 0) {
-    return static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint32_t>(worker);
-}
-
 }  // namespace
 
 worker_group::worker_group(server_link link, limits bounds, const doorbell& result_bell)
@@ -44,15 +34,8 @@ worker_group::worker_group(server_link link, limits bounds, const doorbell& resu
       result_bell_(result_bell),
       epoll_(system::epoll("the loader's wait")),
       timer_(system::timer("the loader's deadlines")) {
-    system::epoll_add(epoll_.get(), result_bell_.number(), EPOLLIN, make_tag(tag::bell),
-                      "result bell");
-    system::epoll_add(epoll_.get(), timer_.get(), EPOLLIN, make_tag(tag::timer), "deadlines");
-    if (link_.connected()) {
-        system::epoll_add(epoll_.get(), link_.socket(), EPOLLIN, make_tag(tag::server),
-                          "the fork server");
-        system::epoll_add(epoll_.get(), link_.pidfd(), EPOLLIN, make_tag(tag::server_pidfd),
-                          "the fork server's end");
-    }
+    watch_bells();
+    watch_server();
     for (worker_view& worker : workers_)
         worker.bell = doorbell::create();
 }
@@ -293,123 +276,6 @@ void worker_group::want_bells(int only) {
         if (worker.results && worker.now != worker_view::state::dead)
             worker.results.want_bell();
     }
-}
-
-void worker_group::note_death(worker_view& worker) {
-    if (worker.pidfd)
-        system::epoll_remove(epoll_.get(), worker.pidfd.get());
-    worker.pidfd.reset();
-    worker.tasks.peer_is_dead();
-    worker.results.peer_is_dead();
-    worker.now = worker_view::state::dying;
-    worker.since = loader_clock::now();
-}
-
-bool worker_group::take_events() {
-    epoll_event events[16];
-    bool timer_fired = false;
-    const std::size_t ready = system::epoll_wait(epoll_.get(), events, 0, "the loader's events");
-    for (std::size_t i = 0; i < ready; ++i) {
-        const std::uint64_t data = events[i].data.u64;
-        if (data == undead_event) {
-            bury_undead();
-            continue;
-        }
-        switch (static_cast<tag>(data >> 32)) {
-            case tag::bell:
-                result_bell_.clear();
-                break;
-            case tag::timer: {
-                std::uint64_t expirations = 0;
-                system::read(timer_.get(), std::as_writable_bytes(std::span(&expirations, 1)),
-                             "deadlines");
-                timer_fired = true;
-                timer_armed_ = false;
-                break;
-            }
-            case tag::server:
-                take_server_events();
-                break;
-            case tag::server_pidfd:
-                take_server_events();  // what it said before it ended
-                throw error(errc::fork_server_died, "the process that forks the workers (pid " +
-                                                        std::to_string(link_.pid()) +
-                                                        ") is gone, and its workers with it");
-            case tag::worker: {
-                const auto number = static_cast<std::uint32_t>(data);
-                if (workers_[number].pidfd)
-                    note_death(workers_[number]);
-                break;
-            }
-        }
-    }
-    return timer_fired;
-}
-
-void worker_group::take_server_events() {
-    while (auto event = link_.try_event())
-        apply(std::move(*event));
-}
-
-int worker_group::find(pid_t pid) const {
-    for (int worker = 0; worker < count(); ++worker) {
-        if (workers_[to_size(worker)].pid == pid)
-            return worker;
-    }
-    return -1;
-}
-
-void worker_group::apply(server_event event) {
-    using kind = server_event::kind;
-    // It forks one after the other: what it says shows that it is at work for all of them.
-    for (worker_view& worker : workers_) {
-        if (worker.now == worker_view::state::starting)
-            worker.since = loader_clock::now();
-    }
-    if (event.what == kind::spawned) {
-        worker_view& worker = workers_[to_size(event.worker)];
-        worker.pid = event.pid;
-        worker.pidfd = std::move(event.pidfd);
-        worker.now = worker_view::state::running;
-        if (worker.broken)
-            kill(event.worker);
-        system::epoll_add(epoll_.get(), worker.pidfd.get(), EPOLLIN,
-                          make_tag(tag::worker, event.worker), "a worker's end");
-        return;
-    }
-    if (event.what == kind::not_spawned) {
-        workers_[to_size(event.worker)].now = worker_view::state::dead;
-        throw error(errc::worker_start_failed, "worker " + std::to_string(event.worker) +
-                                                   " could not be forked: " + event.text);
-    }
-    const int number = find(event.pid);
-    if (number < 0)
-        return;  // of a predecessor
-    worker_view& worker = workers_[to_size(number)];
-    if (event.what == kind::exited) {
-        worker.code = event.code;
-        worker.status = event.status;
-        worker.end_text = std::move(event.text);
-        // Reaped by the fork server: certainly gone, even if its pidfd was not looked at yet.
-        if (worker.now == worker_view::state::running)
-            note_death(worker);
-    } else {
-        worker.stopped = event.what == kind::stopped;
-        worker.since = loader_clock::now();
-    }
-}
-
-void worker_group::set_deadline(std::optional<loader_clock::time_point> deadline) {
-    if (!deadline) {
-        if (timer_armed_)
-            system::set_timer(timer_.get(), 0, "no deadline");
-        timer_armed_ = false;
-        return;
-    }
-    const auto left = std::chrono::nanoseconds(*deadline - loader_clock::now()).count();
-    system::set_timer(timer_.get(), static_cast<std::uint64_t>(std::max<long>(left, 1)),
-                      "a deadline");
-    timer_armed_ = true;
 }
 
 void worker_group::settle_deaths(loader_clock::time_point now) {

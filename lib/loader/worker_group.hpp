@@ -140,6 +140,15 @@ class worker_group {
     void restart_clocks(loader_clock::time_point now);
     const worker_words& words_of(int worker) const { return control_.worker(worker); }
 
+    /// Lets the processes of the loader that were stopped go on.
+    void wake_stopped() noexcept;
+    void kill_server() noexcept;
+    /// The fork server is gone, and its workers with it: they are seen dead after this, but for
+    /// one that cannot die yet. About a second at most.
+    void lose_workers();
+    /// Goes on with another fork server, which knows nothing yet.
+    void adopt(server_link successor);
+
     std::vector<pid_t> processes() const;
     /// "worker 2 (pid 4711) was killed by signal 9 (Killed)".
     std::string describe_end(int worker) const;
@@ -158,8 +167,11 @@ class worker_group {
     static void kill(worker_view& worker) noexcept;
     static bool takes_tasks(const worker_view& worker);
     void flush(worker_view& worker);
+    void watch_bells();
+    void watch_server();
     void take_server_events();
     void apply(server_event event);
+    void begin(worker_view& worker, server_event event);
     void note_death(worker_view& worker);
     void bury_undead();
     bool anyone_left() const;
@@ -173,7 +185,7 @@ class worker_group {
     const doorbell& result_bell_;
     descriptor epoll_;
     descriptor timer_;
-    bool timer_armed_ = false;
+    std::optional<loader_clock::time_point> timer_armed_{};  ///< for when
     int next_choice_ = 0;
 };
 

@@ -213,7 +213,7 @@ bool forked_by_stoker = false;
 
 /// The middle process with a copy of everything. Its status is 0, or the errno of the fork.
 [[noreturn]] void run_middle(const orphan_start& start) {
-    const pid_t child = ::fork();
+    const pid_t child = system::try_fork();
     if (child == 0)
         run_orphan(start);
     ::_exit(child > 0 ? 0 : errno);
@@ -222,7 +222,7 @@ bool forked_by_stoker = false;
 /// The middle process in the caller's memory, on a stack of its own.
 int run_borrowing_middle(void* data) {
     auto& start = *static_cast<orphan_start*>(data);
-    const pid_t child = ::fork();
+    const pid_t child = system::try_fork();
     if (child == 0)
         std::longjmp(start.place, 1);
     ::_exit(child > 0 ? 0 : errno);
@@ -250,7 +250,7 @@ int run_borrowing_middle(void* data) {
 /// For a process with more threads: only the C library's own fork leaves a copy whose allocator
 /// works.
 pid_t fork_middle(orphan_start& start) noexcept {
-    const pid_t middle = ::fork();
+    const pid_t middle = system::try_fork();
     if (middle == 0)
         run_middle(start);
     return middle;

@@ -227,7 +227,7 @@ class recipe_server {
     /// A fork that fails closes the lifeline, which tells main.
     void build(const server_request& request, std::vector<descriptor>& received) {
         flush_streams();
-        const pid_t child = ::fork();
+        const pid_t child = system::try_fork();
         if (child == 0)
             become_server(request, received);
         if (child > 0)

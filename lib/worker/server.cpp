@@ -18,6 +18,7 @@
 #include <chrono>
 #include <exception>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -69,8 +70,16 @@ class server {
     bool take_request() {
         server_request request;
         std::vector<descriptor> received;
-        const auto bytes =
-            system::receive_message(start_.socket.get(), writable_bytes_of(request), received);
+        std::optional<std::size_t> bytes;
+        try {
+            bytes =
+                system::receive_message(start_.socket.get(), writable_bytes_of(request), received);
+        } catch (const error& failure) {
+            if (request.kind != request_kind::spawn)
+                throw;
+            refuse(request.worker, failure);  // its bell found no free number
+            return true;
+        }
         if (!bytes)
             main_lives_ = false;
         if (!bytes || *bytes == 0)
@@ -84,10 +93,19 @@ class server {
         queue_names names{request.tasks.text(), request.results.text()};
         if (request.kind == request_kind::set_up && received.size() == 3)
             set_up(request, received);
+        else if (request.kind == request_kind::kill)
+            kill(request.worker);
         else if (request.kind == request_kind::announce)
             announced_[request.worker].push_back(std::move(names));
         else if (request.kind == request_kind::spawn && received.size() == 1 && !ending_)
             spawn(request.worker, std::move(names), std::move(received[0]));
+    }
+
+    void kill(int worker) {
+        for (const auto& [pid, entry] : processes_) {
+            if (entry.worker == worker)
+                ::kill(pid, SIGKILL);
+        }
     }
 
     void set_up(const server_request& request, std::vector<descriptor>& received) {
@@ -136,10 +154,16 @@ class server {
                 ::kill(child, SIGKILL);
                 ::waitpid(child, nullptr, 0);
             }
-            report.kind = report_kind::not_spawned;
-            report.text.assign(failure.text());
-            tell(report);
+            refuse(worker, failure);
         }
+    }
+
+    void refuse(int worker, const error& failure) {
+        server_report report;
+        report.worker = worker;
+        report.kind = report_kind::not_spawned;
+        report.text.assign(failure.text());
+        tell(report);
     }
 
     /// In the child: what is moved from is its own copy.
@@ -297,13 +321,33 @@ bool say_hello(int socket) {
     report.kind = report_kind::hello;
     report.pid = ::getpid();
     const std::array passed{own.get()};
-    return system::send_message(socket, bytes_of(report), passed) == send_outcome::sent;
+    send_outcome outcome = system::send_message(socket, bytes_of(report), passed);
+    while (outcome == send_outcome::would_block) {
+        pollfd room{socket, POLLOUT, 0};
+        system::poll({&room, 1}, -1, "the fork server");
+        outcome = system::send_message(socket, bytes_of(report), passed);
+    }
+    return outcome == send_outcome::sent;
 }
 
 void run_server(server_start& start, fetcher& source) noexcept {
     try {
         system::set_non_blocking(start.socket.get(), true, "the fork server");
         server(start, source).run();
+    } catch (const std::exception& failure) {
+        say_last_words(start.socket.get(), failure);
+    } catch (...) {  // the end of the lifeline tells main
+    }
+}
+
+void say_last_words(int socket, const std::exception& failure) noexcept {
+    try {
+        server_report report;
+        report.kind = report_kind::giving_up;
+        report.pid = ::getpid();
+        const auto* known = dynamic_cast<const error*>(&failure);
+        report.text.assign(known != nullptr ? known->text() : failure.what());
+        system::send_message(socket, bytes_of(report), {});
     } catch (...) {  // the end of the lifeline tells main
     }
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <exception>
 #include <string>
 
 #include <stoker/collate/fetcher.hpp>
@@ -23,6 +24,9 @@ struct server_start {
 
 /// Says hello with a pidfd of this process; false when main is gone.
 bool say_hello(int socket);
+
+/// Tells main why this fork server ends. Never throws.
+void say_last_words(int socket, const std::exception& failure) noexcept;
 
 /// Forks, reaps and replaces workers until main is gone or closes the lifeline; then ends them and
 /// returns. Never throws: without memory it ends as if main were gone.

@@ -33,14 +33,18 @@ struct fork_here_start {
 /// The life of a fork server that has the dataset by its copy of the caller's memory.
 void run_copied_server(void* argument) {
     auto& start = *static_cast<fork_here_start*>(argument);
-    if (!say_hello(start.server.socket.get()))
-        return;
-    reset_signals();
-    leave_on_exit();
-    const std::array kept{start.server.socket.get(), start.server.main_pidfd.get()};
-    close_inherited(kept);
-    name_process(server_process_name(start.server.name));
-    run_server(start.server, *start.source);
+    try {
+        if (!say_hello(start.server.socket.get()))
+            return;
+        reset_signals();
+        leave_on_exit();
+        const std::array kept{start.server.socket.get(), start.server.main_pidfd.get()};
+        close_inherited(kept);
+        name_process(server_process_name(start.server.name));
+        run_server(start.server, *start.source);
+    } catch (const std::exception& failure) {
+        say_last_words(start.server.socket.get(), failure);
+    }
 }
 
 std::string describe_end(int code, int status) {
@@ -183,6 +187,13 @@ void server_link::spawn(int worker, const queue_names& names, int task_bell) {
     send(request, passed);
 }
 
+void server_link::kill(int worker) {
+    server_request request;
+    request.kind = request_kind::kill;
+    request.worker = worker;
+    send(request, {});
+}
+
 std::optional<server_event> server_link::try_event() {
     std::vector<descriptor> passed;
     const auto report = receive(passed);
@@ -197,6 +208,8 @@ std::optional<server_event> server_link::try_event() {
     event.text = report->text.text();
     if (!passed.empty())
         event.pidfd = std::move(passed.front());
+    else if (event.what == server_event::kind::spawned)
+        event.text = "recvmsg failed for a worker's pidfd: no descriptor is left (EMFILE)";
     return event;
 }
 
@@ -242,17 +255,23 @@ std::optional<server_report> server_link::receive(std::vector<descriptor>& passe
         if (!connected())
             fail_dead();
         server_report report;
-        const auto bytes =
-            system::receive_message(socket_.get(), writable_bytes_of(report), passed);
+        std::optional<std::size_t> bytes;
+        try {
+            bytes = system::receive_message(socket_.get(), writable_bytes_of(report), passed);
+        } catch (const error&) {
+            if (report.kind != report_kind::spawned)
+                throw;
+            passed.clear();  // there is a worker, and no number was left for its pidfd
+            return report;
+        }
         if (!bytes)
             fail_dead();
         if (*bytes == 0)
             return std::nullopt;
         if (*bytes != sizeof report)
             throw error(errc::protocol, "the fork server sent a message of unknown size");
-        if (report.kind != report_kind::server_ended)
+        if (!note_end(report))
             return report;
-        ending_ = describe_end(report.code, report.status);
         fail_dead();
     }
 }
@@ -282,7 +301,26 @@ void server_link::forget_names(int worker) noexcept {
     names_.erase(known);
 }
 
+/// Whether this is about the server's own end.
+bool server_link::note_end(const server_report& report) {
+    if (report.kind == report_kind::giving_up)
+        ending_ = "it gave up, since " + report.text.text();
+    else if (report.kind != report_kind::server_ended)
+        return false;
+    else if (ending_.empty())
+        ending_ = describe_end(report.code, report.status);
+    return true;
+}
+
 void server_link::fail_dead() {
+    try {  // its last words may lie there, unread
+        std::vector<descriptor> ignored;
+        server_report report;
+        while (socket_ && system::receive_message(socket_.get(), writable_bytes_of(report),
+                                                  ignored) == sizeof report)
+            note_end(report);
+    } catch (...) {  // then there are none
+    }
     std::string text = pid_ != 0 ? "process " + std::to_string(pid_) + " is gone"
                                  : "it is not connected, or ended before it said hello";
     if (!ending_.empty())

@@ -49,7 +49,8 @@ struct server_event {
     descriptor pidfd{};  ///< spawned: opened by the server before it could reap the worker
     int code = 0;        ///< exited: CLD_EXITED, CLD_KILLED, CLD_DUMPED
     int status = 0;      ///< exited: exit status or signal
-    /// not_spawned: why; exited: why it could not start (status `worker_start_status`), or empty.
+    /// not_spawned: why; spawned without a pidfd: why there is none; exited: why it could not start
+    /// (status `worker_start_status`), or empty.
     std::string text{};
 };
 
@@ -81,6 +82,8 @@ class server_link {
     /// Asks for a worker: the server forks it and sends `spawned`; the worker opens the queues and
     /// unlinks their names. `task_bell` is the worker's own eventfd (borrowed, sent along).
     void spawn(int worker, const queue_names& names, int task_bell);
+    /// Has the server end a worker, for want of a pidfd.
+    void kill(int worker);
     /// The next event without waiting; nullopt: none now. Throws error{fork_server_died} on EOF.
     std::optional<server_event> try_event();
     int socket() const { return socket_.get(); }  ///< readable when an event may be there
@@ -96,6 +99,7 @@ class server_link {
     void wait_for_hello();
     std::optional<server_report> receive(std::vector<descriptor>& passed);
     void send(const server_request& request, std::span<const int> passed);
+    bool note_end(const server_report& report);
     [[noreturn]] void fail_dead();
     void forget_names(int worker) noexcept;
 

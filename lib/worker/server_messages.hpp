@@ -34,6 +34,7 @@ enum class request_kind : std::uint32_t {
     set_up = 1,  ///< descriptors: slab, control words, result bell
     announce,    ///< queues that main is going to create
     spawn,       ///< descriptor: the worker's own bell
+    kill,        ///< the worker, which main cannot signal itself
     build,       ///< of a recipe server only: package, report, lifeline, directory
 };
 
@@ -64,6 +65,7 @@ enum class report_kind : std::uint32_t {
     built,         ///< of a recipe: value is the dataset's size
     build_failed,  ///< the report lies in the memory file that came with the request
     server_ended,  ///< by a recipe server, of its child: code, status
+    giving_up,     ///< last words of a fork server that cannot go on: text
 };
 
 /// Fork server → main.

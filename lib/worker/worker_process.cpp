@@ -33,6 +33,7 @@
 #include <stoker/core/error.hpp>
 #include <stoker/runtime/rethrow.hpp>
 #include "collate/fetch_limits.hpp"
+#include "core/system.hpp"
 #include "ipc/control.hpp"
 #include "ipc/doorbell.hpp"
 #include "ipc/gated_queue.hpp"
@@ -328,7 +329,7 @@ class worker_process final : public batch_watcher {
 /// The process is nobody's copy any more after this.
 void settle(worker_start& start) {
     // Set first: should the fork server have died before, its end is seen by the parent's number.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    system::process_control(PR_SET_PDEATHSIG, SIGKILL, "a worker's end with its fork server");
     if (::getppid() != start.server)
         leave(1);
     leave_on_exit();

@@ -116,7 +116,10 @@ std::vector<process_entry> relatives() {
 
 std::vector<process_entry> descendants() {
     const auto own = read_stat("/proc/self");
-    return processes_of_this_program(own ? own->start_ticks : 0);
+    auto all = processes_of_this_program(own ? own->start_ticks : 0);
+    // It may have started in the same tick.
+    std::erase_if(all, [](const process_entry& each) { return each.pid == ::getppid(); });
+    return all;
 }
 
 std::size_t resident_bytes() {

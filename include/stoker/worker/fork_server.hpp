@@ -57,6 +57,10 @@ std::unique_ptr<fetcher> build_recipe(std::span<const std::byte> bytes) {
 ///             forks.dataset([](std::string root) { return image_folder{root}; }, "train/"),
 ///             {.num_workers = 4}};
 ///
+/// While the object lives, a loader whose own fork server dies gets another one through it: the
+/// dataset is built again from its recipe, `next()` waits for that (`build_limit` at most), and the
+/// epoch goes on exactly. It counts as one of `max_restarts`.
+///
 /// Destroying the object ends its process. Loaders that were made from it live on, but cannot
 /// replace a fork server of theirs that dies.
 ///
