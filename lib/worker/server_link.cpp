@@ -194,6 +194,12 @@ void server_link::kill(int worker) {
     send(request, {});
 }
 
+void server_link::require_alive(std::chrono::milliseconds patience) {
+    if (!pidfd_ || system::wait_readable(pidfd_.get(), static_cast<int>(patience.count()),
+                                         "the fork server's end"))
+        fail_dead();
+}
+
 std::optional<server_event> server_link::try_event() {
     std::vector<descriptor> passed;
     const auto report = receive(passed);

@@ -3,6 +3,8 @@
 // of lib/worker implements it and may add.
 
 #include <sys/types.h>
+
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -84,6 +86,8 @@ class server_link {
     void spawn(int worker, const queue_names& names, int task_bell);
     /// Has the server end a worker, for want of a pidfd.
     void kill(int worker);
+    /// Throws error{fork_server_died} when the server is gone, or ends within that time.
+    void require_alive(std::chrono::milliseconds patience);
     /// The next event without waiting; nullopt: none now. Throws error{fork_server_died} on EOF.
     std::optional<server_event> try_event();
     int socket() const { return socket_.get(); }  ///< readable when an event may be there

@@ -14,7 +14,16 @@
 
 namespace stoker::test_loader {
 
-using namespace stoker::detail;
+using detail::doorbell;
+using detail::fetcher;
+using detail::loader_clock;
+using detail::plan_slots;
+using detail::server_link;
+using detail::slab;
+using detail::slot_pool;
+using detail::task_message;
+using detail::worker_environment;
+using detail::worker_group;
 
 struct squares {
     std::size_t size() const { return 1000; }
@@ -22,7 +31,7 @@ struct squares {
 };
 
 struct group_rig {
-    std::unique_ptr<fetcher> source = make_fetcher(squares{});
+    std::unique_ptr<fetcher> source = detail::make_fetcher(squares{});
     std::shared_ptr<slot_pool> pool;
     std::unique_ptr<worker_group> group;
 
