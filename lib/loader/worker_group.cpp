@@ -17,7 +17,10 @@ namespace stoker::detail {
 namespace {
 
 constexpr std::chrono::milliseconds detail_patience{100};
-constexpr std::chrono::milliseconds kill_patience{1000};
+/// At the end of a loader, all together within a second.
+constexpr std::chrono::milliseconds end_grace{50};
+constexpr std::chrono::milliseconds kill_patience{400};
+constexpr std::chrono::milliseconds server_patience{500};
 constexpr std::chrono::milliseconds end_of_server_patience{200};
 /// A stop message and some room: tasks_a_worker is the bound that matters.
 constexpr std::size_t queue_reserve = 4;
