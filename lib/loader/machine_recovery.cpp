@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -188,7 +189,8 @@ bool engine::machine::may_replace(int worker, const error_details& death) {
     if (options_.restart_workers == restart::never ||
         (options_.restart_workers == restart::on_failure && well))
         return false;
-    const auto failure = std::make_exception_ptr(error(death));
+    // The history is a list: each of its lines says how a worker ended, and no more.
+    const auto failure = std::make_exception_ptr(std::runtime_error(death.text));
     return restarts_.spend(loader_clock::now(), failure).has_value();
 }
 
