@@ -103,22 +103,21 @@ void choose_replacement(loader_options& options, bool given, int attempts) {
         options.on_bad = on_bad::replace;
 }
 
-void check_yield(const loader_options& options, std::uint64_t dataset_size,
-                 std::optional<std::uint64_t> batches_an_epoch) {
-    if (!batches_an_epoch || *batches_an_epoch > 0)
-        return;
-    if (options.drop_last && dataset_size > 0) {
-        throw error(errc::invalid_option, "drop_last leaves no batch at all: batch_size is " +
-                                              std::to_string(options.batch_size) +
-                                              ", the samples of an epoch are fewer (" +
-                                              "dataset size " + std::to_string(dataset_size) +
-                                              "); take a smaller batch_size or drop_last = false");
+std::exception_ptr complaint_of_empty_epoch(const loader_options& options,
+                                            std::uint64_t samples_left_out) {
+    if (samples_left_out > 0) {
+        return std::make_exception_ptr(error(
+            errc::invalid_option, "drop_last leaves no batch at all: batch_size is " +
+                                      std::to_string(options.batch_size) + ", and the epoch has " +
+                                      std::to_string(samples_left_out) +
+                                      " samples; take a smaller batch_size or drop_last = "
+                                      "false"));
     }
-    if (options.epochs == endless) {
-        throw error(
-            errc::invalid_dataset,
-            "epochs is endless, but an epoch has no batch: the dataset or sampler is empty");
-    }
+    if (options.epochs != endless)
+        return nullptr;
+    return std::make_exception_ptr(
+        error(errc::invalid_dataset,
+              "epochs is endless, but an epoch has no batch: the dataset or sampler is empty"));
 }
 
 }  // namespace stoker::detail

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <exception>
 
 #include <stoker/loader/loader_options.hpp>
 
@@ -14,9 +14,10 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
 /// Throws error{invalid_option} when an option needs a dataset with coroutines and this is none.
 void check_coroutines(const loader_options& options, bool waits);
 
-/// Once the dataset's size is known: throws when the options leave it without a single batch.
-void check_yield(const loader_options& options, std::uint64_t dataset_size,
-                 std::optional<std::uint64_t> batches_an_epoch);
+/// What an epoch without a single batch is: an error when it had samples, all of which drop_last
+/// leaves out, or when epochs without end would have none. Otherwise null.
+std::exception_ptr complaint_of_empty_epoch(const loader_options& options,
+                                            std::uint64_t samples_left_out);
 
 /// A replace_bad part makes on_bad `replace`. Throws error{invalid_option} for one without the
 /// other, or attempts out of range.

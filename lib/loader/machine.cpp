@@ -67,7 +67,7 @@ engine::machine::machine(engine_parts parts)
                     "reader knows how "
                     "to go on behind a bad sample");
     }
-    check_yield(options_, size_, length());
+    refuse_empty_epochs();
     make_slots();
     const auto prefetch = static_cast<std::uint32_t>(options_.prefetch_factor);
     window_ = has_workers() ? static_cast<std::uint64_t>(options_.num_workers) * prefetch : 1;
@@ -95,6 +95,22 @@ engine::machine::machine(engine_parts parts)
 
 engine::machine::~machine() {
     close();
+}
+
+/// Where that can be known before an epoch is walked; otherwise its end tells.
+void engine::machine::refuse_empty_epochs() {
+    if (length() != std::uint64_t{0})
+        return;
+    std::uint64_t left_out = 0;
+    if (stream_) {
+        left_out = shape_->samples.value_or(0);
+    } else {
+        order_->begin(0);
+        order_->next(lookahead_);
+        left_out = lookahead_.size();
+    }
+    if (const std::exception_ptr complaint = complaint_of_empty_epoch(options_, left_out))
+        std::rethrow_exception(complaint);
 }
 
 server_link engine::machine::make_link(engine_parts& parts) {
@@ -216,20 +232,36 @@ void engine::machine::begin_epoch() {
     try {
         order_->begin(issuing_epoch_);
     } catch (...) {
-        fail_order();
-        end_order();
+        fail_order(std::current_exception());
+        finish_order(true, 0);
     }
 }
 
-/// The user's sampler threw: its error comes in the batch's place. Whether more follows is the
-/// source's to say when it is asked again.
-void engine::machine::fail_order() {
+/// The user's sampler threw, or has nothing: the error comes in the batch's place. Whether more
+/// follows is the source's to say when it is asked again.
+void engine::machine::fail_order(std::exception_ptr failure) {
     ledger_entry& entry = ledger_->push();
     entry.now = ledger_entry::state::failed;
     entry.epoch = issuing_epoch_;
     entry.number = next_number_++;
-    entry.failure = std::current_exception();
+    entry.failure = std::move(failure);
     ++outstanding_;
+}
+
+/// The order has no more. An epoch in which nothing came, though there were samples or there is to
+/// be no end, is an error: training on nothing, in silence, helps nobody.
+void engine::machine::finish_order(bool any, std::uint64_t left_out) {
+    if (!any) {
+        if (std::exception_ptr complaint = complaint_of_empty_epoch(options_, left_out)) {
+            fail_order(std::move(complaint));
+            any = true;
+        }
+    }
+    if (options_.epochs == endless && any) {
+        source_active_ = have_lookahead_ = false;  // no border: one stream of batches
+    } else {
+        end_order();
+    }
 }
 
 void engine::machine::end_order() {
@@ -249,17 +281,12 @@ bool engine::machine::look_ahead() {
     try {
         have_lookahead_ = order_->next(lookahead_);
     } catch (...) {
-        fail_order();
+        fail_order(std::current_exception());
         return false;
     }
-    if (have_lookahead_)
-        return true;
-    if (options_.epochs == endless && next_number_ > 0) {
-        source_active_ = false;  // no border: one stream of batches
-    } else {
-        end_order();
-    }
-    return false;
+    if (!have_lookahead_)
+        finish_order(next_number_ > 0, lookahead_.size());
+    return have_lookahead_;
 }
 
 /// One error for an index that the dataset does not have, in the batch's place.

@@ -114,7 +114,9 @@ class engine::machine {
     void demand_epoch();
     void pump();
     void begin_epoch();
-    void fail_order();
+    void refuse_empty_epochs();
+    void fail_order(std::exception_ptr failure);
+    void finish_order(bool any, std::uint64_t left_out);
     void end_order();
     bool room_in_ledger() const;
     bool issue_one();

@@ -40,11 +40,7 @@ bool engine::machine::issue_from_stream() {
     if (next == stream_order::step::wait)
         return false;
     if (next == stream_order::step::end) {
-        if (options_.epochs == endless && stream_->any()) {
-            source_active_ = false;  // no border: one stream of batches
-        } else {
-            end_order();
-        }
+        finish_order(stream_->any(), stream_->left_out());
         return true;
     }
     have_lookahead_ = true;  // until there is a slot for it

@@ -70,6 +70,8 @@ class stream_order {
 
     /// Whether the epoch has had a batch or a failure.
     bool any() const { return any_; }
+    /// Once `next` is `end`: samples that drop_last leaves out.
+    std::uint64_t left_out() const { return tail_samples_; }
     /// Batches an epoch, where the stream says how many samples it has.
     std::optional<std::uint64_t> length() const;
     std::uint64_t batch_size() const { return options_.batch_size; }

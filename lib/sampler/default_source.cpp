@@ -31,16 +31,14 @@ class default_source final : public index_source {
     }
 
     bool next(std::vector<index>& indices) override {
-        if (batch_ == batch_count_) {
-            return false;
-        }
-        std::uint64_t position = batch_ * batch_size_;
+        std::uint64_t position = std::min(batch_ * batch_size_, size_);
         indices.resize(static_cast<std::size_t>(std::min(batch_size_, size_ - position)));
         for (index& each : indices) {
             each = order_(position++);
         }
-        ++batch_;
-        return true;
+        const bool more = batch_ < batch_count_;
+        batch_ += more ? 1 : 0;
+        return more;
     }
 
     std::optional<std::uint64_t> length() const override { return batch_count_; }

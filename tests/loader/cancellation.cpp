@@ -31,6 +31,7 @@
 #include "loader/loader_datasets.hpp"
 #include "support/catch.hpp"
 #include "support/instrumented.hpp"
+#include "support/leaks.hpp"
 
 using namespace stoker;
 using namespace stoker::test_loader;
@@ -147,6 +148,35 @@ TEST_CASE("a cancellation ends its operation at whatever instant it comes", "[lo
     CHECK(source.next_blocking().number() == seen.batches);
 }
 
+TEST_CASE("a cancellation ends a wait that nothing else would end", "[loader][B154]") {
+    struct endless_numbers {
+        std::size_t size() const { return 8; }
+        number get(stoker::index) const {
+            for (;;)
+                ::pause();
+        }
+    };
+    constexpr int rounds = instrumented ? 500 : 5'000;
+    loader source{endless_numbers{}, {.batch_size = 1, .num_workers = 1}};
+    instants around_the_start(30);
+    instants later(1'000);
+    tally seen;
+    for (int round = 0; round < rounds; ++round) {
+        asio::io_context io;
+        asio::cancellation_signal signal;
+        source.next(asio::bind_cancellation_slot(
+            signal.slot(), asio::bind_executor(io.get_executor(),
+                                               [&](const std::exception_ptr& failure,
+                                                   const batch<number>&) { seen.take(failure); })));
+        asio::steady_timer timer(io, round % 2 == 0 ? around_the_start.next() : later.next());
+        timer.async_wait(
+            [&](const boost::system::error_code&) { signal.emit(asio::cancellation_type::all); });
+        io.run_for(20s);
+        REQUIRE(io.stopped());
+        REQUIRE(seen.aborted == static_cast<std::uint64_t>(round) + 1);
+    }
+}
+
 TEST_CASE("a coroutine that is cancelled before it first runs takes no batch", "[loader][B154]") {
     number_loader source{numbers{1'000}, {.num_workers = 1}};
     for (int round = 0; round < 100; ++round) {
@@ -234,7 +264,7 @@ class contender {
 
 TEST_CASE("reading, a time-out and a cancellation race on eight threads, and each ends once",
           "[loader][B155]") {
-    constexpr int rounds = instrumented ? 1'000 : 10'000;
+    constexpr int rounds = instrumented ? 1'000 : 25'000;
     constexpr std::size_t loaders = 4;
     std::vector<number_loader> sources;  // made before there are threads
     for (std::size_t i = 0; i < loaders; ++i)
@@ -291,7 +321,28 @@ TEST_CASE("a loader closes in time though a worker is stubborn and a next() is p
     const auto start = std::chrono::steady_clock::now();
     source.reset();
     CHECK(std::chrono::steady_clock::now() - start < 5s);
+    CHECK(test_support::holds_within(10s, [] { return test_support::descendants().empty(); }));
     io.run_for(20s);
     CHECK(io.stopped());
     CHECK(seen.others == 1);
+}
+
+TEST_CASE("a loader closes in time though a worker's coroutine hears no cancellation",
+          "[loader][B156]") {
+    struct deaf_numbers {
+        std::size_t size() const { return 8; }
+        asio::awaitable<number> get(stoker::index i) const {
+            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+            asio::steady_timer never(co_await asio::this_coro::executor, 1h);
+            co_await never.async_wait(asio::use_awaitable);
+            co_return number{static_cast<std::int64_t>(i), 0};
+        }
+    };
+    auto source =
+        std::make_unique<loader<deaf_numbers>>(deaf_numbers{}, loader_options{.num_workers = 2});
+    CHECK_FALSE(source->try_next());
+    const auto start = std::chrono::steady_clock::now();
+    source.reset();
+    CHECK(std::chrono::steady_clock::now() - start < 5s);
+    CHECK(test_support::holds_within(10s, [] { return test_support::descendants().empty(); }));
 }

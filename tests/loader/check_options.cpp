@@ -95,10 +95,16 @@ TEST_CASE("drop_last that leaves nothing is an error, an empty dataset is not", 
     loader_options options{};
     options.batch_size = 8;
     options.drop_last = true;
-    CHECK_THROWS_AS(detail::check_yield(options, 5, 0), error);
-    CHECK_NOTHROW(detail::check_yield(options, 0, 0));
-    CHECK_NOTHROW(detail::check_yield(options, 8, 1));
-    options.drop_last = false;
+    const auto complaint_of = [&options](std::uint64_t samples_left_out) {
+        const std::exception_ptr found =
+            detail::complaint_of_empty_epoch(options, samples_left_out);
+        return found ? detail::describe(found, errc::protocol) : stoker::error_details{};
+    };
+    CHECK(complaint_of(0).text.empty());
+    CHECK(complaint_of(5).code == errc::invalid_option);
+    CHECK(mentions(complaint_of(5).text, "batch_size is 8"));
+    CHECK(mentions(complaint_of(5).text, "the epoch has 5 samples"));
     options.epochs = endless;
-    CHECK_THROWS_AS(detail::check_yield(options, 0, 0), error);
+    CHECK(complaint_of(0).code == errc::invalid_dataset);
+    CHECK(complaint_of(5).code == errc::invalid_option);
 }

@@ -14,6 +14,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -149,7 +150,7 @@ TEST_CASE("errors of the dataset reach a coroutine, which goes on", "[loader]") 
     CHECK(batches == 2);
 }
 
-TEST_CASE("a second next() while one is pending is refused", "[loader][B157]") {
+TEST_CASE("a second next() while one is pending is refused", "[loader]") {
     loader source{slow_numbers{4, [](stoker::index) { return 30; }},
                   {.batch_size = 1, .num_workers = 1}};
     asio::io_context io;
@@ -173,6 +174,36 @@ TEST_CASE("a second next() while one is pending is refused", "[loader][B157]") {
     io.run();
     CHECK(delivered == 1);
     CHECK(refused == errc::busy);
+}
+
+TEST_CASE("one waiter's time-out leaves the others waiting, and takes no batch", "[loader][B157]") {
+    using namespace asio::experimental::awaitable_operators;
+    loader slow{slow_numbers{4, [](stoker::index) { return 300; }},
+                {.batch_size = 1, .num_workers = 1}};
+    loader patient{slow_numbers{4, [](stoker::index) { return 300; }},
+                   {.batch_size = 1, .num_workers = 1}};
+    asio::io_context io;
+    bool late = false;
+    std::uint64_t next_number = 9;
+    std::uint64_t patients_number = 9;
+    const auto impatient = [&]() -> asio::awaitable<void> {
+        asio::steady_timer timer(io, std::chrono::milliseconds(50));
+        auto either = co_await (slow.next() || timer.async_wait(asio::use_awaitable));
+        late = either.index() == 1;
+        auto got = co_await slow.next();
+        next_number = got.number();
+    };
+    const auto other = [&]() -> asio::awaitable<void> {
+        auto got = co_await patient.next();
+        patients_number = got.number();
+    };
+    asio::co_spawn(io, impatient, rethrow);
+    asio::co_spawn(io, other, rethrow);
+    io.run_for(std::chrono::seconds(20));
+    REQUIRE(io.stopped());
+    CHECK(late);
+    CHECK(next_number == 0);
+    CHECK(patients_number == 0);
 }
 
 TEST_CASE("every kind of cancellation ends a wait and takes nothing", "[loader]") {

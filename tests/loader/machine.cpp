@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -168,7 +169,51 @@ TEST_CASE("drop_last with a batch larger than the dataset is refused", "[loader]
         CHECK_THROWS_WITH(
             (loader{numbers{5}, {.batch_size = 8, .num_workers = workers, .drop_last = true}}),
             ContainsSubstring("drop_last leaves no batch") &&
-                ContainsSubstring("batch_size is 8") && ContainsSubstring("dataset size 5"));
+                ContainsSubstring("batch_size is 8") &&
+                ContainsSubstring("the epoch has 5 samples"));
+        CHECK_THROWS_WITH((loader{numbers{100},
+                                  {.batch_size = 8, .num_workers = workers, .drop_last = true},
+                                  stoker::sampler{std::vector<int>{1, 2, 3, 4, 5}}}),
+                          ContainsSubstring("the epoch has 5 samples"));
+    }
+}
+
+TEST_CASE("drop_last that leaves no batch is told by the epoch's end when no size is known before",
+          "[loader][B070]") {
+    const auto five_then_ten = [](std::uint64_t epoch) {
+        std::vector<int> chosen(epoch == 0 ? 5 : 10);
+        std::iota(chosen.begin(), chosen.end(), 0);
+        return chosen;
+    };
+    for (const int workers : {0, 2}) {
+        for (const int epochs : {0, 3, endless}) {
+            CAPTURE(workers, epochs);
+            loader loader{
+                numbers{100},
+                {.batch_size = 8, .num_workers = workers, .drop_last = true, .epochs = epochs},
+                stoker::sampler{five_then_ten}};
+            REQUIRE_FALSE(loader.length());
+            CHECK_THROWS_WITH(loader.next_blocking(),
+                              ContainsSubstring("drop_last leaves no batch") &&
+                                  ContainsSubstring("the epoch has 5 samples"));
+            if (epochs != endless)
+                CHECK_FALSE(loader.next_blocking());
+            const auto batch = loader.next_blocking();
+            REQUIRE(batch);
+            CHECK(batch.epoch() == 1);
+            CHECK(batch.indices().size() == 8);
+        }
+    }
+}
+
+TEST_CASE("epochs without end that have no batch fail each time, and never end", "[loader][B070]") {
+    const auto nothing = [](std::uint64_t /*epoch*/) { return std::vector<int>(); };
+    for (const int workers : {0, 2}) {
+        loader loader{numbers{100},
+                      {.batch_size = 8, .num_workers = workers, .epochs = endless},
+                      stoker::sampler{nothing}};
+        for (int i = 0; i < 10; ++i)
+            CHECK_THROWS_WITH(loader.next_blocking(), ContainsSubstring("epochs is endless"));
     }
 }
 

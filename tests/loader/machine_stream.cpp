@@ -1,6 +1,7 @@
 // Streams through real workers. The order itself is compared with a model in stream_order.cpp.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -188,14 +189,32 @@ TEST_CASE("Every epoch is whole with many batches on their way [B029] [B033]", "
 }
 
 TEST_CASE("One slow shard holds up neither order nor the others [B032]", "[loader]") {
+    const shared_number made[4];  // of each shard
+    static std::array<std::atomic<int>*, 4> counts;
+    std::transform(std::begin(made), std::end(made), counts.begin(),
+                   [](const shared_number& each) { return each.get(); });
     trying_shards stream;
     stream.sizes.assign(4, 8);
     stream.delay = [](std::uint64_t shard, std::uint64_t number) {
-        return shard == 0 && number == 0 ? 400 : 1;
+        if (shard == 0 && number == 0 && counts[0]->load() == 0) {
+            // Until the others have made all that they may: two batches of two each.
+            for (int look = 0; look < 10'000; ++look) {
+                if (counts[1]->load() + counts[2]->load() + counts[3]->load() >= 12)
+                    break;
+                std::this_thread::sleep_for(1ms);
+            }
+        }
+        ++*counts[shard];
+        return 0;
     };
     loader ordered{stream, {.batch_size = 2, .num_workers = 4}};
     const auto front = ordered.next_blocking();
     CHECK(front.indices()[0] == 0);
+    for (std::size_t shard = 1; shard < 4; ++shard)
+        CHECK(counts[shard]->load() >= 4);
+    stream.delay = [](std::uint64_t shard, std::uint64_t number) {
+        return shard == 0 && number == 0 ? 400 : 1;
+    };
     loader any{stream, {.batch_size = 2, .num_workers = 4, .in_order = false}};
     const auto first = any.next_blocking();
     CHECK(first[&record::value](0) != 0);
@@ -241,8 +260,8 @@ TEST_CASE("Endless epochs of a stream follow one another, each with its short ba
         }
     }
     loader empty{shards{{0, 0}}, {.num_workers = 1, .epochs = endless}};
-    CHECK_FALSE(empty.next_blocking());
-    CHECK_FALSE(empty.next_blocking());
+    for (int i = 0; i < 3; ++i)
+        CHECK_THROWS_WITH(empty.next_blocking(), ContainsSubstring("epochs is endless"));
 }
 
 TEST_CASE("A stream without samples or without shards has epochs without batches", "[loader]") {
@@ -355,6 +374,25 @@ TEST_CASE("drop_last that leaves no batch of a counted stream is refused", "[loa
     counted_shards few;
     few.sizes = {3, 3};
     CHECK_THROWS_WITH((loader{few, {.batch_size = 7, .drop_last = true}}),
-                      ContainsSubstring("drop_last leaves no batch at all"));
+                      ContainsSubstring("drop_last leaves no batch at all") &&
+                          ContainsSubstring("the epoch has 6 samples"));
     CHECK_THROWS_WITH((loader{std::shared_ptr<shards>(), {}}), ContainsSubstring("null"));
+}
+
+TEST_CASE("drop_last that leaves no batch of a stream is told by its end", "[loader][B070]") {
+    for (const int workers : {0, 2}) {
+        for (const int epochs : {0, 3, endless}) {
+            CAPTURE(workers, epochs);
+            loader source{
+                shards{{2, 1}},
+                {.batch_size = 7, .num_workers = workers, .drop_last = true, .epochs = epochs}};
+            for (int epoch = 0; epoch < 3; ++epoch) {
+                CHECK_THROWS_WITH(source.next_blocking(),
+                                  ContainsSubstring("drop_last leaves no batch") &&
+                                      ContainsSubstring("the epoch has 3 samples"));
+                if (epochs != endless)
+                    CHECK_FALSE(source.next_blocking());
+            }
+        }
+    }
 }

@@ -47,7 +47,7 @@ struct loader_options {
     /// whole batch, unless what it throws is an `error` that names its sample.
     stoker::on_bad on_bad = stoker::on_bad::fail;
     /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
-    /// num_workers × prefetch_factor batches of memory. Ignored without workers.
+    /// num_workers × prefetch_factor batches of memory. Ignored, if in range, without workers.
     int prefetch_factor = 2;
     /// Keep the workers from epoch to epoch (PyTorch: false). Ignored without workers.
     bool persistent_workers = true;

@@ -17,7 +17,8 @@ class index_source {
     virtual ~index_source() = default;
     /// Starts epoch `epoch` from its beginning.
     virtual void begin(std::uint64_t epoch) = 0;
-    /// Replaces `indices` by the next batch's, and gives false when the epoch has no more.
+    /// Replaces `indices` by the next batch's, and gives false when the epoch has no more: then
+    /// `indices` are those that drop_last leaves out.
     /// `indices` keeps its capacity: no allocation in the steady state.
     virtual bool next(std::vector<index>& indices) = 0;
     /// Batches an epoch, when that is known without walking it.
