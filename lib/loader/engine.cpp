@@ -226,12 +226,9 @@ outcome engine::try_next(lease& batch) {
         refuse_when_pending();
         outcome result = machine_->poll(batch);
         if (result == outcome::pending) {
-            machine_->begin_wait();
             machine_->glance();
             result = machine_->poll(batch);
         }
-        if (result != outcome::pending)
-            machine_->end_wait();
         return result;
     });
 }
@@ -239,8 +236,6 @@ outcome engine::try_next(lease& batch) {
 bool engine::ready() {
     if (machine_->ready())
         return true;
-    if (!machine_->pending)
-        machine_->begin_wait();
     machine_->glance();
     return machine_->ready();
 }

@@ -21,6 +21,7 @@
 #include "loader/local_loop.hpp"
 #include "loader/slot_pool.hpp"
 #include "loader/stream_order.hpp"
+#include "loader/wait_clock.hpp"
 #include "loader/worker_group.hpp"
 #include "runtime/restart_budget.hpp"
 #include "worker/skip_report.hpp"
@@ -46,15 +47,10 @@ class engine::machine {
     int wait_descriptor() const { return group_->wait_descriptor(); }
     /// Takes note of events, deaths and deadlines; their failures come out of the next `poll`.
     void wake();
-    /// The wait is over: a new one starts its clocks anew.
-    void end_wait() {
-        wait_started_.reset();
-        armed_for_.reset();
-        pool_->forget_bell();
-    }
-    /// For callers that look instead of waiting: from the first look in vain on, deadlines count.
-    void begin_wait();
-    /// For callers that never wait: `wake`, but at most every few milliseconds.
+    /// The sleep is over, with or without a batch; the clock of the one that is due runs on.
+    void end_wait();
+    /// For callers that never wait, after a look in vain: from the first one on, deadlines count.
+    /// `wake`, but at most every few milliseconds.
     void glance();
 
     void restart();
@@ -140,6 +136,7 @@ class engine::machine {
     std::span<std::uint64_t> words_of(std::uint32_t slot) const;
 
     // Collecting (machine_collect.cpp).
+    outcome look(lease& batch);
     void collect_results();
     void accept(int worker, const result_message& result);
     void settle(ledger_entry& entry, const result_message& result);
@@ -161,6 +158,8 @@ class engine::machine {
     void reclaim(std::uint32_t slot);
 
     // Deaths and deadlines (machine_wait.cpp).
+    void look_at_clock();
+    bool was_stopped(loader_clock::time_point now) const;
     void check_deaths(loader_clock::time_point now);
     void check_deadlines(loader_clock::time_point now);
     void check_timeout(loader_clock::time_point now);
@@ -257,7 +256,7 @@ class engine::machine {
     std::uint64_t largest_batch_bytes_ = 0;
 
     std::optional<int> armed_for_;  ///< the worker that is to ring, -1 for all, while armed
-    std::optional<loader_clock::time_point> wait_started_;
+    wait_clock clock_{loader_clock::now()};  ///< of the batch that is due next
     std::optional<loader_clock::time_point> deadline_;
     loader_clock::time_point last_glance_{};
     loader_clock::time_point next_server_look_{};

@@ -94,6 +94,18 @@ bool engine::machine::read_records(slot_record& record, std::uint64_t data_bytes
 }
 
 outcome engine::machine::poll(lease& batch) {
+    try {
+        const outcome result = look(batch);
+        if (result != outcome::pending)
+            clock_.stop();
+        return result;
+    } catch (...) {  // in the batch's place, so the next one has a clock of its own
+        clock_.stop();
+        throw;
+    }
+}
+
+outcome engine::machine::look(lease& batch) {
     if (closed_)
         throw error(errc::busy, "the loader was destroyed while a batch was awaited");
     if (complaint_)
@@ -195,6 +207,7 @@ void engine::machine::reclaim(std::uint32_t slot) {
 }
 
 void engine::machine::abandon(std::uint64_t next_epoch) {
+    clock_.stop();
     group_->words().generation.store(++generation_, std::memory_order_seq_cst);
     group_->ring_all();  // workers that wait for their coroutines do not look by themselves
     for (std::uint64_t sequence = ledger_->head(); sequence != ledger_->tail(); ++sequence) {

@@ -106,7 +106,7 @@ void engine::machine::leave_behind(int worker, loader_clock::time_point now) {
         }
     }
     settle_losses(worker, std::move(lost), death);
-    wait_started_ = now;  // what comes next is nobody's delay
+    clock_.restart(now);  // what comes next is nobody's delay
 }
 
 /// What was to come in this slot is to come in another one, if there is one free.

@@ -67,7 +67,7 @@ worker_environment engine::machine::environment() const {
 }
 
 void engine::machine::check_server(loader_clock::time_point now) {
-    if (!has_workers() || beyond_repair_ || !wait_started_ || now < next_server_look_)
+    if (!has_workers() || beyond_repair_ || !clock_.running() || now < next_server_look_)
         return;
     next_server_look_ = now + server_look_interval;
     const pid_t server = group_->link().pid();

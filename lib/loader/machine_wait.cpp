@@ -2,7 +2,8 @@
 //
 // Deadlines judge late, never early: results are collected before anybody is blamed, and when the
 // timer goes off far too late it was this process that was stopped (job control, a debugger), so
-// all clocks start again and healthy workers live.
+// all clocks start again and healthy workers live. Who only looks now and then has no timer: of the
+// time between two looks a second counts.
 
 #include <algorithm>
 #include <csignal>
@@ -19,11 +20,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds stop_patience{5000};       ///< a stopped worker
-constexpr milliseconds death_patience{1000};      ///< one that we have killed
-constexpr milliseconds start_patience{10000};     ///< the fork server's answer
-constexpr milliseconds slot_patience{30000};      ///< no free slot, when there is no timeout
-constexpr milliseconds plausible_lateness{1000};  ///< of our own timer
+constexpr milliseconds stop_patience{5000};    ///< a stopped worker
+constexpr milliseconds death_patience{1000};   ///< one that we have killed
+constexpr milliseconds start_patience{10000};  ///< the fork server's answer
+constexpr milliseconds slot_patience{30000};   ///< no free slot, when there is no timeout
 constexpr milliseconds glance_interval{10};
 constexpr int spin_rounds = 60;  ///< about 15 µs
 constexpr int pauses_a_round = 6;
@@ -81,15 +81,35 @@ bool engine::machine::spin(lease& batch) {
     return false;
 }
 
-void engine::machine::begin_wait() {
-    if (wait_started_)
-        return;
-    wait_started_ = loader_clock::now();
-    next_server_look_ = *wait_started_ + server_look_interval;
+void engine::machine::look_at_clock() {
+    const auto now = loader_clock::now();
+    if (!clock_.running())
+        next_server_look_ = now + server_look_interval;
+    const auto forgiven = clock_.look(now);
+    if (forgiven > loader_clock::duration::zero())
+        group_->forgive(forgiven);
+}
+
+/// Our own timer is so late that it was this process that was stopped.
+bool engine::machine::was_stopped(loader_clock::time_point now) const {
+    return deadline_ && now > *deadline_ + wait_clock::plausible_gap;
+}
+
+void engine::machine::end_wait() {
+    if (armed_for_) {  // it was broken off
+        const auto now = loader_clock::now();
+        if (was_stopped(now)) {
+            clock_.restart(now);
+        } else {
+            clock_.wake(now);
+        }
+    }
+    armed_for_.reset();
+    pool_->forget_bell();
 }
 
 void engine::machine::arm() {
-    begin_wait();
+    look_at_clock();
     armed_for_ = awaited_worker();
     group_->want_bells(*armed_for_);
     pool_->want_bell();
@@ -124,11 +144,11 @@ std::optional<loader_clock::time_point> engine::machine::next_deadline() {
     if (has_workers())
         keep_earlier(best, std::max(next_server_look_, loader_clock::now() + glance_interval));
     if (has_workers() && options_.timeout.count() > 0) {
-        keep_earlier(best, *wait_started_ + options_.timeout);
+        keep_earlier(best, clock_.started() + options_.timeout);
     }
     if (starved_of_slots()) {
         const auto patience = options_.timeout.count() > 0 ? options_.timeout : slot_patience;
-        keep_earlier(best, *wait_started_ + patience);
+        keep_earlier(best, clock_.started() + patience);
     }
     for (int worker = 0; worker < group_->count(); ++worker) {
         const worker_view& view = group_->view(worker);
@@ -156,12 +176,13 @@ void engine::machine::wake() {
     const auto now = loader_clock::now();
     collect_results();
     check_deaths(now);
-    if (timer_fired && deadline_ && now > *deadline_ + plausible_lateness) {
-        wait_started_ = now;  // we were stopped ourselves
-        group_->restart_clocks(now);
+    if (timer_fired && was_stopped(now)) {
+        clock_.restart(now);
+        group_->forgive(now - *deadline_);
         group_->wake_stopped();
         return;
     }
+    clock_.wake(now);
     check_server(now);
     check_deadlines(now);
 }
@@ -170,16 +191,11 @@ void engine::machine::glance() {
     // A pending operation waits for these very events: taking them would leave it asleep.
     if (pending || closed_ || beyond_repair_)
         return;
+    look_at_clock();
     const auto now = loader_clock::now();
-    const auto since = now - last_glance_;
-    if (since < glance_interval)
+    if (now - last_glance_ < glance_interval)
         return;
     last_glance_ = now;
-    // Nobody looked for long: the caller was busy, or the whole process was stopped.
-    if (wait_started_ && since > plausible_lateness) {
-        wait_started_ = std::min(now, *wait_started_ + (since - plausible_lateness));
-        group_->restart_clocks(now);
-    }
     wake();
 }
 
@@ -220,7 +236,7 @@ void engine::machine::kill(int worker, errc code, std::string reason) {
 }
 
 void engine::machine::check_deadlines(loader_clock::time_point now) {
-    if (fault_ || !wait_started_)
+    if (fault_ || !clock_.running())
         return;
     for (int worker = 0; worker < group_->count(); ++worker) {
         const worker_view& view = group_->view(worker);
@@ -248,7 +264,7 @@ void engine::machine::check_deadlines(loader_clock::time_point now) {
 }
 
 void engine::machine::check_timeout(loader_clock::time_point now) {
-    if (options_.timeout.count() <= 0 || now < *wait_started_ + options_.timeout)
+    if (options_.timeout.count() <= 0 || now < clock_.started() + options_.timeout)
         return;
     if (!has_workers() || ledger_->deliverable(options_.in_order))
         return;
@@ -261,13 +277,16 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
     const int worker = entry.worker;
     if (worker < 0 || group_->view(worker).broken)
         return;  // its worker died, or is about to: it is on its way to another
+    const worker_view& view = group_->view(worker);
+    if (view.now == worker_view::state::starting || now < view.since + options_.timeout)
+        return;  // it has had no such time itself
     error_details details{};
     details.code = errc::timed_out;
     details.worker = worker;
     details.pid = group_->view(worker).pid;
     details.sample = sample_in_hand(worker);
     details.text = "the batch did not come within " + seconds(options_.timeout) + " (waited " +
-                   seconds(now - *wait_started_) + "): " + describe_worker(worker) +
+                   seconds(now - clock_.started()) + "): " + describe_worker(worker) +
                    (group_->view(worker).stopped ? ", and is stopped" : "") +
                    "; it is killed and replaced";
     if (stream_)
@@ -301,12 +320,12 @@ bool engine::machine::starved_of_slots() {
 
 void engine::machine::check_free_slot(loader_clock::time_point now) {
     const auto patience = options_.timeout.count() > 0 ? options_.timeout : slot_patience;
-    if (now < *wait_started_ + patience || !starved_of_slots())
+    if (now < clock_.started() + patience || !starved_of_slots())
         return;
-    complaint_ = std::make_exception_ptr(
-        error(errc::no_free_slot, "no free slot: " + std::to_string(pool_->held()) +
-                                      " batches are held, which are all there are; waited " +
-                                      seconds(now - *wait_started_) + " for one to be given back"));
+    complaint_ = std::make_exception_ptr(error(
+        errc::no_free_slot, "no free slot: " + std::to_string(pool_->held()) +
+                                " batches are held, which are all there are; waited " +
+                                seconds(now - clock_.started()) + " for one to be given back"));
 }
 
 }  // namespace stoker::detail

@@ -312,9 +312,10 @@ bool worker_group::bury(int number) {
     return true;
 }
 
-void worker_group::restart_clocks(loader_clock::time_point now) {
+void worker_group::forgive(loader_clock::duration span) {
+    const auto now = loader_clock::now();
     for (worker_view& worker : workers_)
-        worker.since = now;
+        worker.since = std::min(worker.since + span, now);
 }
 
 std::vector<pid_t> worker_group::processes() const {

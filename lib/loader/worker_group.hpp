@@ -136,8 +136,9 @@ class worker_group {
     std::optional<loader_clock::time_point> next_settlement() const;
     /// A dead worker's place is cleared for a successor; false when that was done before.
     bool bury(int worker);
-    /// This process was stopped itself: whatever was measured meanwhile does not count.
-    void restart_clocks(loader_clock::time_point now);
+    /// So much of what was measured lately does not count: this process was stopped itself, or may
+    /// have been.
+    void forgive(loader_clock::duration span);
     const worker_words& words_of(int worker) const { return control_.worker(worker); }
 
     /// Lets the processes of the loader that were stopped go on.

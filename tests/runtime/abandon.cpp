@@ -7,7 +7,10 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
@@ -201,4 +204,35 @@ TEST_CASE("a pool of threads may be stopped and destroyed in the midst of it all
         if (living::count != 0)
             FAIL("in round " << round);
     }
+}
+
+TEST_CASE("a sender that gives up waiting leaves the place to the next one", "[runtime][B157]") {
+    asio::io_context io;
+    auto [tx, rx] = stoker::channel<int>(io, 1);
+    REQUIRE_FALSE(tx.try_send(0));
+    const auto run_what_is_ready = [&io] {
+        io.restart();
+        io.poll();
+    };
+    asio::cancellation_signal signal;
+    std::vector<int> given_up;
+    std::vector<int> placed;
+    const auto note = [&](int who) {
+        return [&, who](boost::system::error_code error, stoker::permit<int> permit) {
+            (error ? given_up : placed).push_back(who);
+            if (!error)
+                permit.send(int(who));
+        };
+    };
+    tx.reserve(asio::bind_cancellation_slot(signal.slot(), note(1)));
+    tx.reserve(note(2));
+    run_what_is_ready();
+    signal.emit(asio::cancellation_type::terminal);
+    run_what_is_ready();
+    CHECK(given_up == std::vector{1});
+    CHECK(placed.empty());
+    CHECK(rx.try_receive() == 0);
+    run_what_is_ready();
+    CHECK(placed == std::vector{2});
+    CHECK(rx.try_receive() == 2);
 }

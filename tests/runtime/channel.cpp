@@ -175,33 +175,6 @@ TEST_CASE("places go to waiting senders in the order in which they came", "[runt
     CHECK(order == std::vector{1, 2, 3});
 }
 
-TEST_CASE("a sender that gives up waiting leaves the place to the next one", "[runtime][B157]") {
-    asio::io_context io;
-    auto [tx, rx] = stoker::channel<int>(io, 1);
-    REQUIRE_FALSE(tx.try_send(0));
-    asio::cancellation_signal signal;
-    std::vector<int> given_up;
-    std::vector<int> placed;
-    const auto note = [&](int who) {
-        return [&, who](error_code error, stoker::permit<int> permit) {
-            (error ? given_up : placed).push_back(who);
-            if (!error)
-                permit.send(int(who));
-        };
-    };
-    tx.reserve(asio::bind_cancellation_slot(signal.slot(), note(1)));
-    tx.reserve(note(2));
-    settle(io);
-    signal.emit(asio::cancellation_type::terminal);
-    settle(io);
-    CHECK(given_up == std::vector{1});
-    CHECK(placed.empty());
-    CHECK(rx.try_receive() == 0);
-    settle(io);
-    CHECK(placed == std::vector{2});
-    CHECK(rx.try_receive() == 2);
-}
-
 TEST_CASE("receive ends when the last sender is gone and the queue is drained", "[runtime]") {
     asio::io_context io;
     auto [tx, rx] = stoker::channel<int>(io, 4);

@@ -135,6 +135,9 @@ class loader {
     /// awaiting side, never inside the call.
     ///
     /// Cancellation (all types): completes with operation_aborted and has taken nothing.
+    ///
+    /// Raced by Asio's `||`, take the result as a tuple, `next(as_tuple(use_awaitable)) || …`: that
+    /// operator passes over an exception and waits for the other side.
     template <class Token = boost::asio::use_awaitable_t<>>
     auto next(Token&& token = Token()) {
         static_assert(!detail::is_bare_future<std::decay_t<Token>>::value,
@@ -149,12 +152,13 @@ class loader {
     }
 
     /// Whether `try_next()` would give something now: a batch, an error, or the end (also after the
-    /// last one). No system call when a batch is ready. Beside a pending `next()` it only looks.
+    /// last one). No system call when a batch is ready. Beside a pending `next()` it only looks;
+    /// otherwise it asks for the batch, which `timeout` counts from.
     bool ready() { return engine_->ready(); }
 
     /// The next batch without waiting: nullopt when none is ready, a false batch at the end of an
-    /// epoch. No system call when one is ready. With num_workers = 0 it loads the batch. Time-outs
-    /// count from the first look in vain. Throws error{busy} while a `next()` is pending.
+    /// epoch. No system call when one is ready. With num_workers = 0 it loads the batch. `timeout`
+    /// counts from the first look in vain. Throws error{busy} while a `next()` is pending.
     std::optional<batch_type> try_next() {
         detail::lease held;
         if (engine_->try_next(held) == detail::outcome::pending)

@@ -33,7 +33,9 @@ struct loader_options {
     bool drop_last = false;
     /// How long an awaited batch may take; 0: as long as the dataset takes (dead and stopped
     /// workers are noticed all the same). At the deadline that batch fails, its worker is killed
-    /// and replaced, and the epoch goes on. Ignored without workers.
+    /// and replaced, and the epoch goes on. Counts from the first time the batch is asked for, by
+    /// whatever call, cancelled ones included; where none waits, a second of the time between two.
+    /// Ignored without workers.
     std::chrono::milliseconds timeout{0};
     /// How long one sample of a dataset with coroutines may take; 0: as long as it takes. At the
     /// deadline its coroutine is cancelled, and its batch, no more, fails with
