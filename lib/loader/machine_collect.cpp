@@ -195,8 +195,13 @@ void engine::machine::end_epoch() {
     }
     if (options_.epochs == 0 || stream_ || finished())
         return;
-    demand_epoch();  // another epoch was announced
-    pump();
+    // Another epoch was announced. What fails of it is tried again, and told, when a batch of it is
+    // asked for: now it would take the place of this one's end.
+    try {
+        demand_epoch();
+        pump();
+    } catch (...) {
+    }
 }
 
 void engine::machine::reclaim(std::uint32_t slot) {

@@ -241,6 +241,33 @@ TEST_CASE("a worker that could not be replaced is tried again", "[loader]") {
     CHECK(outcome.succeeded());
 }
 
+TEST_CASE("workers of the next epoch that cannot be started do not hide the end of this one",
+          "[loader]") {
+    const auto outcome = test_support::run_child([](std::ostream& out) {
+        loader source{
+            numbers{8},
+            {.batch_size = 2, .num_workers = 1, .persistent_workers = false, .epochs = 2}};
+        for (int i = 0; i < 4; ++i)
+            (void)source.next_blocking();
+        rlimit before{};
+        ::getrlimit(RLIMIT_NOFILE, &before);
+        const rlimit none{4, before.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+        const bool ended = !source.next_blocking();
+        bool told = false;
+        try {
+            (void)source.next_blocking();
+        } catch (const error& e) {
+            told = true;
+            out << e.what();
+        }
+        ::setrlimit(RLIMIT_NOFILE, &before);
+        return ended && told && read_epoch(source).size() == 4 ? 0 : 1;
+    });
+    CAPTURE(outcome.text);
+    CHECK(outcome.succeeded());
+}
+
 TEST_CASE("a process that the host forks may leave without disturbing the loader", "[loader]") {
     const auto outcome = test_support::run_child([](std::ostream& out) {
         auto source = std::make_unique<loader<numbers>>(
