@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include <stoker/dataset/row.hpp>
 #include <stoker/device/device_feed.hpp>
 #include <stoker/loader/loader.hpp>
 #include <stoker/tensor/tensor.hpp>
@@ -63,6 +64,33 @@ inline void measure_overlap(bool one_by_one) {
         fail("a batch is missing");
     const double larger = std::chrono::duration<double>(half).count() * overlap_batches;
     report("epoch_over_max", taken / larger, "ratio");
+}
+
+/// What an epoch of 64 images sends to a device, by the feed's own counter.
+template <class Element>
+std::uint64_t bytes_sent() {
+    struct image {
+        stoker::tensor<Element, 224, 224, 3> pixels;
+    };
+    struct images {
+        std::size_t size() const { return 64; }
+        void read(stoker::index, stoker::row<image>) const {}  // whatever the memory holds
+    };
+    stoker::loader loader{images{}, {.batch_size = 16, .num_workers = 0}};
+    const stoker::detail::simulated_platform device;
+    stoker::device_feed feed{std::move(loader),
+                             stoker::device(stoker::detail::simulated_platform::table(), 0)};
+    while (feed.next_blocking()) {
+    }
+    return feed.stats().copied_bytes;
+}
+
+/// Images are sent as bytes and become numbers on the device, where others send those.
+inline void measure_bytes() {
+    const std::uint64_t bytes = bytes_sent<std::uint8_t>();
+    report("u8_bytes", static_cast<double>(bytes), "bytes");
+    report("u8_over_f32_bytes",
+           static_cast<double>(bytes) / static_cast<double>(bytes_sent<float>()), "ratio");
 }
 
 }  // namespace bench

@@ -3,4 +3,5 @@
 
 int main() {
     bench::measure_overlap(false);
+    bench::measure_bytes();
 }

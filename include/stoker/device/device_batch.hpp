@@ -27,7 +27,8 @@ struct device_batch_access;
 ///
 /// Move-only. Release it, or let it die, after the last launch that reads it has been enqueued, on
 /// any thread: its memory is written again when all streams that `on` was called with have got as
-/// far as they were told by then. It may outlive its feed.
+/// far as they were told by then. It may outlive its feed; a stream that `on` was called with must
+/// outlive the batch's release, which records on it.
 ///
 /// `cudaStreamPerThread`: release it on the thread that called `on`; on another one the feed's
 /// thread waits for the whole device instead, for the stream of that name is another one there.
