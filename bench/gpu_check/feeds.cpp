@@ -111,6 +111,7 @@ void check_overlap(const request& given, bool one_by_one) {
     epoch_seconds(here, feed, compute.handle, step, one_by_one, batches);
     const double taken = epoch_seconds(here, feed, compute.handle, step, one_by_one, batches);
     const char* const arm = one_by_one ? "serial" : "stoker";
+    std::printf("%s\n", feed.stats().text().c_str());
     here.report("overlap", arm, "epoch_over_max", taken / (batches * std::max(copy, taken_by_step)),
                 "ratio");
     here.report("overlap", arm, "copy_ms", copy * 1e3, "ms");
