@@ -232,7 +232,9 @@ TEST_CASE("after so many bad replacements the batch fails and its neighbours are
         loader source{damaged{},
                       {.batch_size = 5, .num_workers = workers},
                       replace_bad{[](bad_sample& bad) -> stoker::index {
-                                      return bad.wanted == 17 ? 40 + bad.attempt : 5;
+                                      return bad.wanted == 17
+                                                 ? 40 + static_cast<stoker::index>(bad.attempt)
+                                                 : 5;
                                   },
                                   4}};
         std::vector<std::uint64_t> numbers;

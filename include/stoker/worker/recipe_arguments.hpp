@@ -95,7 +95,7 @@ class argument_writer {
     }
     template <class... Ts>
     void write(const std::tuple<Ts...>& values) {
-        std::apply([this](const Ts&... value) { (write(value), ...); }, values);
+        std::apply([&](const Ts&... value) { (write(value), ...); }, values);
     }
 
   private:
