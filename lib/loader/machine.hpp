@@ -178,6 +178,7 @@ class engine::machine {
     void lose_server(const error& death);
     std::optional<server_link> make_successor(error_details& death);
     void check_server(loader_clock::time_point now);
+    bool wake_server(loader_clock::time_point now);
     void bury_orphaned_workers();
 
     // Recovery (machine_recovery.cpp).
@@ -260,6 +261,7 @@ class engine::machine {
     std::optional<loader_clock::time_point> deadline_;
     loader_clock::time_point last_glance_{};
     loader_clock::time_point next_server_look_{};
+    int slightly_late_ = 0;       ///< times in this wait that the timer was
     bool server_woken_ = false;   ///< it was found stopped, and told to go on
     unsigned spins_to_skip_ = 0;  ///< after spins in vain: twice as many each time
     unsigned spins_in_vain_ = 0;

@@ -70,19 +70,27 @@ void engine::machine::check_server(loader_clock::time_point now) {
     if (!has_workers() || beyond_repair_ || !clock_.running() || now < next_server_look_)
         return;
     next_server_look_ = now + server_look_interval;
+    if (wake_server(now))
+        return;
     const pid_t server = group_->link().pid();
     if (!is_stopped(server)) {
         server_woken_ = false;
-        return;
-    }
-    if (!std::exchange(server_woken_, true)) {
-        group_->wake_stopped();
         return;
     }
     group_->kill_server();
     lose_server(error(errc::fork_server_died, "the process that forks the workers (pid " +
                                                   std::to_string(server) +
                                                   ") was stopped, woken, and stopped again"));
+}
+
+/// True when it was found stopped, for the first time: all that were stopped then go on.
+bool engine::machine::wake_server(loader_clock::time_point now) {
+    if (server_woken_ || !is_stopped(group_->link().pid()))
+        return false;
+    server_woken_ = true;
+    next_server_look_ = now + server_look_interval;
+    group_->wake_stopped();
+    return true;
 }
 
 void engine::machine::lose_server(const error& death) {

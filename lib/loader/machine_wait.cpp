@@ -24,6 +24,8 @@ constexpr milliseconds stop_patience{5000};    ///< a stopped worker
 constexpr milliseconds death_patience{1000};   ///< one that we have killed
 constexpr milliseconds start_patience{10000};  ///< the fork server's answer
 constexpr milliseconds slot_patience{30000};   ///< no free slot, when there is no timeout
+constexpr milliseconds slight_lateness{100};   ///< of our timer: a short stop, or much other work
+constexpr int most_slightly_late = 3;          ///< times in one wait that it is believed
 constexpr milliseconds glance_interval{10};
 constexpr int spin_rounds = 60;  ///< about 15 µs
 constexpr int pauses_a_round = 6;
@@ -83,8 +85,10 @@ bool engine::machine::spin(lease& batch) {
 
 void engine::machine::look_at_clock() {
     const auto now = loader_clock::now();
-    if (!clock_.running())
+    if (!clock_.running()) {
         next_server_look_ = now + server_look_interval;
+        slightly_late_ = 0;
+    }
     const auto forgiven = clock_.look(now);
     if (forgiven > loader_clock::duration::zero())
         group_->forgive(forgiven);
@@ -176,7 +180,9 @@ void engine::machine::wake() {
     const auto now = loader_clock::now();
     collect_results();
     check_deaths(now);
-    if (timer_fired && was_stopped(now)) {
+    const bool slightly_late = timer_fired && deadline_ && now > *deadline_ + slight_lateness &&
+                               ++slightly_late_ <= most_slightly_late;
+    if (slightly_late || (timer_fired && was_stopped(now))) {
         clock_.restart(now);
         group_->forgive(now - *deadline_);
         group_->wake_stopped();
@@ -268,6 +274,11 @@ void engine::machine::check_timeout(loader_clock::time_point now) {
         return;
     if (!has_workers() || ledger_->deliverable(options_.in_order))
         return;
+    if (wake_server(now)) {  // of a whole job that was stopped main alone goes on
+        clock_.restart(now);
+        group_->forgive(options_.timeout);
+        return;
+    }
     const auto sequence = ledger_->oldest_waiting();
     if (!sequence) {
         kill_holders_of_stale_tasks();
