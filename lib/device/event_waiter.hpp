@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <stoker/loader/lease.hpp>
+#include "core/profile_range.hpp"
 #include "device/device_calls.hpp"
 #include "ipc/doorbell.hpp"
 
@@ -26,9 +27,10 @@ struct stream_completion {
 /// What the waiter does when an event has happened.
 struct waiter_task {
     cuda_event event = nullptr;
-    std::string purpose{};  ///< for errors
-    lease slot{};           ///< given back
-    int bounce = -1;        ///< bounce buffer that is free again
+    std::string purpose{};    ///< for errors
+    profile_range copying{};  ///< for profilers
+    lease slot{};             ///< given back
+    int bounce = -1;          ///< bounce buffer that is free again
     int abandoned = -1;  ///< output that is free again when its consumers below have come to an end
     std::vector<cuda_stream> consumers{};       ///< `event` could not be recorded on them yet
     bool whole_device = false;                  ///< there are others, so the device is waited for

@@ -15,6 +15,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <stoker/core/error.hpp>
+#include "core/profile_range.hpp"
 #include "core/system.hpp"
 #include "device/feed_queue.hpp"
 
@@ -75,6 +76,7 @@ struct feed_engine::next_operation {
     std::optional<busy_mark> mark{};
     binding bound{};
     step now = step::start;
+    profile_range waiting{};  // for profilers
 
     template <class Self>
     void operator()(Self& self, boost::system::error_code failure = {}) {
@@ -89,6 +91,7 @@ struct feed_engine::next_operation {
             return;
         }
         bound.reset();
+        waiting.end();
         if (now == step::refused)
             finish(self, std::make_exception_ptr(busy_error()));
         else if (self.cancelled() != asio::cancellation_type::none)
@@ -144,6 +147,7 @@ struct feed_engine::next_operation {
                 break;
             }
             case queue::need::room: {
+                waiting = profile_range("wait for release", 0);
                 bound = bind(executor, all.wait_descriptor());
                 asio::posix::stream_descriptor& waited = *bound;
                 waited.async_wait(asio::posix::stream_descriptor::wait_read, std::move(self));
@@ -239,6 +243,7 @@ device_lease feed_engine::next_blocking() {
             queue_->add(loader_->next_blocking());
             continue;
         }
+        const profile_range waiting("wait for release", 0);
         system::wait_readable(queue_->wait_descriptor(), -1, "a device feed");
         queue_->awoken();
     }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <stoker/core/error.hpp>
+#include "core/profile_range.hpp"
 #include "device/feed_core.hpp"
 
 namespace stoker::detail {
@@ -153,6 +154,7 @@ void feed_core::send(output& out, lease& batch, source& from) {
     check(table.record_event(stage.copied, copy_stream_), "cudaEventRecord");
     if (edges_.preparation_after_copy)
         check(table.wait_event(prep_stream_, stage.copied, 0), "cudaStreamWaitEvent");
+    const profile_range preparing("prepare", out.record.number);
     prep_queue queue(*this);
     preparation_->enqueue(queue, {staged, records.data()},
                           {out.record.data, out.record.records.data()});
@@ -164,6 +166,7 @@ void feed_core::send(output& out, lease& batch, source& from) {
 void feed_core::copy(std::byte* to, source& from, lease& batch) {
     const cuda_table& table = calls_.table();
     waiter_task task;
+    task.copying = profile_range("copy", batch.record().number);
     if (!calls_.synchronous() && from.bytes > 0)
         task.event = take_event();  // first: once the copy is under way nothing else may fail
     if (from.bytes > 0) {

@@ -24,6 +24,7 @@
 #include <boost/system/system_error.hpp>
 
 #include <stoker/core/error.hpp>
+#include "core/profile_range.hpp"
 #include "core/system.hpp"
 #include "loader/machine.hpp"
 
@@ -106,6 +107,8 @@ struct engine::next_operation {
     std::optional<busy_mark> mark{};
     std::unique_ptr<waiter, unbind<waiter>> binding{};
     step now = step::start;
+    profile_range
+        waiting{};  // for profilers: on another thread's time where the executor has several
 
     template <class Self>
     void operator()(Self& self, boost::system::error_code failure = {}) {
@@ -123,6 +126,7 @@ struct engine::next_operation {
             return;
         }
         binding.reset();
+        waiting.end();
         if (now == step::refused) {
             error_details details{};
             details.code = errc::busy;
@@ -166,6 +170,7 @@ struct engine::next_operation {
 
     template <class Self>
     void wait(Self& self) {
+        waiting = profile_range("wait for batch", 0);
         auto& bound = owner->waiter_->bound;
         bound.emplace(executor, owner->machine_->wait_descriptor());
         binding.reset(owner->waiter_.get());
@@ -214,6 +219,7 @@ lease engine::next_blocking() {
             machine_->arm();
             if (machine_->poll(batch) != outcome::pending)
                 break;
+            const profile_range waiting("wait for batch", 0);
             system::wait_readable(machine_->wait_descriptor(), -1, "the next batch");
             machine_->wake();
         }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/profile_range.hpp"
 #include "ipc/memory_limits.hpp"
 #include "worker/error_report.hpp"
 #include "worker/skip_report.hpp"
@@ -70,6 +71,29 @@ class remembering_monitor final : public fetch_monitor {
     fetch_monitor& next_;
     std::optional<index> sample_;
     std::size_t begun_ = 0;
+};
+
+/// Shows profilers a batch: "fetch" until all its samples are there, then "collate", where that is
+/// a step of its own.
+class marking_monitor final : public fetch_monitor {
+  public:
+    marking_monitor(fetch_monitor& next, std::uint64_t sequence)
+        : next_(next), sequence_(sequence), now_("fetch", sequence) {}
+
+    void begin_sample(index sample) noexcept override { next_.begin_sample(sample); }
+    void begin_batch(index first) noexcept override { next_.begin_batch(first); }
+    void begin_collate() noexcept override {
+        now_.end();
+        now_ = profile_range("collate", sequence_);
+        next_.begin_collate();
+    }
+    void end_sample(index sample) noexcept override { next_.end_sample(sample); }
+    bool abandoned() const noexcept override { return next_.abandoned(); }
+
+  private:
+    fetch_monitor& next_;
+    std::uint64_t sequence_;
+    profile_range now_;
 };
 
 constexpr std::size_t unknown_place = ~std::size_t{0};
@@ -231,11 +255,12 @@ result_message make_batch(fetcher& source, const slab& slots, const task_message
         remaining list(slots, task, settings);
         slot_memory memory(slots, task.slot);
         for (;;) {
+            marking_monitor marking(remembering, task.sequence);
             try {
                 const std::uint64_t bytes =
-                    list.empty() ? 0
-                                 : source.fetch(list.describe(), memory, slots.records(task.slot),
-                                                remembering);
+                    list.empty()
+                        ? 0
+                        : source.fetch(list.describe(), memory, slots.records(task.slot), marking);
                 if (monitor.abandoned())
                     return answer(task, result_status::dropped, 0);
                 return ready(slots, task, list, bytes);
@@ -273,11 +298,12 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
     for (;;) {
         std::exception_ptr failure;
         std::uint64_t bytes = 0;
+        marking_monitor marking(monitor, task.sequence);
         try {
             const fetch_task batch = list.describe();
             if (!list.empty()) {
                 bytes = co_await source.async_fetch(batch, memory, slots.records(task.slot),
-                                                    monitor, limits);
+                                                    marking, limits);
             }
         } catch (...) {
             failure = std::current_exception();
