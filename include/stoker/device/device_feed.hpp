@@ -63,8 +63,8 @@ boost::asio::any_io_executor executor_of(const Handler& handler) {
 /// Several devices: a loader and a feed each. `host_device()` takes CUDA's place anywhere: then all
 /// happens inside `next()`, and `on` may be called with nullptr.
 ///
-/// Profilers that know NVTX (Nsight Systems) show the domain "stoker" where it was built with NVTX's
-/// headers: fetch and collate in workers, wait for batch, copy and prepare here.
+/// Profilers that know NVTX (Nsight Systems) show the domain "stoker" where it was built with
+/// NVTX's headers: fetch and collate in workers, wait for batch, copy and prepare here.
 ///
 /// Lifetime: owns the loader. Batches may outlive the feed. Destroying it fails a pending `next()`;
 /// the last of feed and batches waits until the device is done with its memory. Moved from: only
