@@ -396,7 +396,7 @@ void engine::machine::load_here(std::uint64_t sequence, const task_message& task
             }
             settle(entry, result);
         } while (options_.on_bad == on_bad::replace && entry.now == ledger_entry::state::waiting);
-    } catch (...) {  // no memory for the words of its failure
+    } catch (...) {  // thrown out of the dataset's loop, or no memory for the words of a failure
         entry.failure = std::current_exception();
         entry.now = ledger_entry::state::failed;
         pool_->put_back(entry.slot);

@@ -31,7 +31,9 @@
 #include <utility>
 
 #include <stoker/core/error.hpp>
+#include <stoker/runtime/channel.hpp>
 #include <stoker/runtime/rethrow.hpp>
+#include "collate/dropped.hpp"
 #include "collate/fetch_limits.hpp"
 #include "core/system.hpp"
 #include "ipc/control.hpp"
@@ -169,11 +171,21 @@ class worker_process final : public batch_watcher {
     }
 
     asio::awaitable<void> open_coroutines() {
-        std::exception_ptr failure;
-        try {
-            co_await source_.async_open(start_.worker, start_.num_workers, start_.seed);
-        } catch (...) {
-            failure = std::current_exception();
+        // Beside this coroutine, which answers for the failure when open() is dropped in the
+        // middle: then the sender goes with the handler.
+        channel<std::exception_ptr> end(co_await asio::this_coro::executor, 1);
+        asio::co_spawn(loop_, source_.async_open(start_.worker, start_.num_workers, start_.seed),
+                       [tell = std::move(end.tx)](std::exception_ptr failure) mutable {
+                           (void)tell.try_send(std::move(failure));
+                       });
+        const auto told = co_await end.rx.receive();
+        std::exception_ptr failure = told ? *told : nullptr;
+        if (!told) {
+            try {
+                throw_dropped();
+            } catch (...) {
+                failure = std::current_exception();
+            }
         }
         if (failure)
             remember_start_failure(failure);
