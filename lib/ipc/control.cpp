@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <memory>
 #include <new>
@@ -61,18 +62,22 @@ void control_block::map(int worker_count) {
                     "the words that main and workers share");
     words_ = reinterpret_cast<control_words*>(memory);
     system::advise(memory, bytes_, MADV_DONTFORK);
+    owner_ = ::getpid();
 }
 
 void control_block::unmap() noexcept {
-    if (words_ != nullptr)
-        system::unmap(std::exchange(words_, nullptr), bytes_);
+    control_words* const words = std::exchange(words_, nullptr);
+    // A fork never had the mapping: by now the addresses may be those of something of its own.
+    if (words != nullptr && ::getpid() == owner_)
+        system::unmap(words, bytes_);
 }
 
 control_block::control_block(control_block&& other) noexcept
     : memory_(std::move(other.memory_)),
       words_(std::exchange(other.words_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      worker_count_(std::exchange(other.worker_count_, 0)) {}
+      worker_count_(std::exchange(other.worker_count_, 0)),
+      owner_(other.owner_) {}
 
 control_block& control_block::operator=(control_block&& other) noexcept {
     if (this != &other) {
@@ -81,6 +86,7 @@ control_block& control_block::operator=(control_block&& other) noexcept {
         words_ = std::exchange(other.words_, nullptr);
         bytes_ = std::exchange(other.bytes_, 0);
         worker_count_ = std::exchange(other.worker_count_, 0);
+        owner_ = other.owner_;
     }
     return *this;
 }

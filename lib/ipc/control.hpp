@@ -61,6 +61,7 @@ class control_block {
     control_words* words_ = nullptr;
     std::size_t bytes_ = 0;
     int worker_count_ = 0;
+    pid_t owner_ = 0;  ///< the process that has the mapping; forks of it do not
 };
 
 }  // namespace stoker::detail

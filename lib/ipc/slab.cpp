@@ -184,6 +184,7 @@ void slab::map(std::string_view purpose) {
     system::advise(base_, bytes, MADV_DONTDUMP);
     // A fork of the host or of a dataset must neither copy the mapping nor keep the memory alive.
     system::advise(base_, bytes, MADV_DONTFORK);
+    owner_ = ::getpid();
     const std::uint64_t whole = known_prefix() / huge_page_bytes * huge_page_bytes;
     for (std::uint64_t number = 0; aligned && whole != 0 && number < geometry_.slot_count;
          ++number) {
@@ -192,15 +193,17 @@ void slab::map(std::string_view purpose) {
 }
 
 void slab::unmap() noexcept {
-    if (base_ == nullptr)
-        return;
-    system::unmap(std::exchange(base_, nullptr), geometry_.slot_count * geometry_.slot_bytes);
+    std::byte* const base = std::exchange(base_, nullptr);
+    // A fork never had the mapping: by now the addresses may be those of something of its own.
+    if (base != nullptr && ::getpid() == owner_)
+        system::unmap(base, geometry_.slot_count * geometry_.slot_bytes);
 }
 
 slab::slab(slab&& other) noexcept
     : geometry_(std::exchange(other.geometry_, {})),
       memory_(std::move(other.memory_)),
       base_(std::exchange(other.base_, nullptr)),
+      owner_(other.owner_),
       populated_(std::move(other.populated_)) {}
 
 slab& slab::operator=(slab&& other) noexcept {
@@ -209,6 +212,7 @@ slab& slab::operator=(slab&& other) noexcept {
         geometry_ = std::exchange(other.geometry_, {});
         memory_ = std::move(other.memory_);
         base_ = std::exchange(other.base_, nullptr);
+        owner_ = other.owner_;
         populated_ = std::move(other.populated_);
     }
     return *this;

@@ -6,6 +6,8 @@
 //
 // Main and every worker map it at addresses of their own; only slot numbers and offsets are shared.
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +57,8 @@ slot_geometry plan_slots(std::uint64_t slot_count, const schema& columns,
                          bool full_batches = true,
                          std::optional<std::uint64_t> index_words = std::nullopt);
 
-/// A mapping of the slab in this process. Moved from: empty.
+/// A mapping of the slab in this process; a fork has none, but may destroy its copy of this object.
+/// Moved from: empty.
 ///
 /// Thread safety: const members from any thread; slots are written by whoever holds them.
 class slab {
@@ -97,6 +100,7 @@ class slab {
     slot_geometry geometry_{};
     descriptor memory_{};
     std::byte* base_ = nullptr;
+    pid_t owner_ = 0;  ///< the process that has the mapping; forks of it do not
     /// How much of each slot's known prefix this process has populated.
     std::unique_ptr<std::atomic<std::uint64_t>[]> populated_ {};
 };

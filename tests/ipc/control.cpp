@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <stoker/core/error.hpp>
 #include "support/catch.hpp"
@@ -29,6 +30,28 @@ TEST_CASE("control words are zero and shared between mappings", "[ipc]") {
     CHECK(other.words().generation.load() == 7);
     CHECK(other.worker(2).sample.load() == 11);
     CHECK(other.worker(1).sample.load() == 0);
+}
+
+TEST_CASE("a fork that destroys its copy of the words leaves what it has mapped there since",
+          "[ipc]") {
+    control_block control = control_block::create(2);
+    const auto outcome = stoker::test_support::run_child([&](std::ostream& out) {
+        void* const there = &control.words();
+        void* const own = ::mmap(there, 4096, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (own != there) {
+            out << "the addresses are not free";
+            return 1;
+        }
+        {
+            control_block moved = std::move(control);
+            const control_block again = std::move(moved);
+        }
+        *static_cast<volatile char*>(own) = 1;
+        return 0;
+    });
+    INFO(outcome.text);
+    CHECK(outcome.succeeded());
 }
 
 TEST_CASE("a worker's words start again from zero, its neighbours' stay", "[ipc]") {

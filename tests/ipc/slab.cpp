@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <stoker/core/error.hpp>
 #include "core/system.hpp"
@@ -316,6 +317,28 @@ TEST_CASE("slots do not depend on the size of /dev/shm", "[ipc][B014]") {
         return;
     INFO(outcome.text);
     CHECK(outcome.signal == 0);
+    CHECK(outcome.succeeded());
+}
+
+TEST_CASE("a fork that destroys its copy of a slab leaves what it has mapped there since",
+          "[ipc]") {
+    slab slots = make_slab(2, 64);
+    const std::size_t bytes = slots.geometry().slot_count * slots.geometry().slot_bytes;
+    const auto outcome = run_child([&](std::ostream& out) {
+        void* const own = ::mmap(slots.slot(0), bytes, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (own != slots.slot(0)) {
+            out << "the addresses are not free";
+            return 1;
+        }
+        {
+            slab moved = std::move(slots);
+            const slab again = std::move(moved);
+        }
+        *static_cast<volatile char*>(own) = 1;
+        return 0;
+    });
+    INFO(outcome.text);
     CHECK(outcome.succeeded());
 }
 

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -6,11 +7,14 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "loader/loader_datasets.hpp"
@@ -45,6 +49,21 @@ struct failure {
     int worker = -1;
     long pid = 0;
 };
+
+/// Begin and bytes of this process's mappings whose file has such a name.
+std::vector<std::pair<void*, std::size_t>> mappings_of(const std::string& name) {
+    std::vector<std::pair<void*, std::size_t>> found;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find(name) == std::string::npos)
+            continue;
+        std::size_t used = 0;
+        const std::uintptr_t begin = std::stoull(line, &used, 16);
+        const std::uintptr_t end = std::stoull(line.substr(used + 1), nullptr, 16);
+        found.emplace_back(reinterpret_cast<void*>(begin), end - begin);
+    }
+    return found;
+}
 
 /// Reads until something fails.
 template <class Loader>
@@ -273,10 +292,22 @@ TEST_CASE("a process that the host forks may leave without disturbing the loader
         auto source = std::make_unique<loader<numbers>>(
             numbers{40}, loader_options{.batch_size = 2, .num_workers = 2});
         auto held = source->next_blocking();
+        const auto shared = mappings_of("/memfd:stoker-");
+        if (shared.size() < 2)
+            return 3;
         const pid_t child = ::fork();
         if (child == 0) {
+            // Slots and words are not there in a fork: the child may map something in their place.
+            for (const auto& [begin, bytes] : shared) {
+                if (::mmap(begin, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+                           0) != begin)
+                    ::_exit(8);
+            }
             held = {};
             source.reset();
+            for (const auto& [begin, bytes] : shared)
+                *static_cast<volatile char*>(begin) = 1;
             ::_exit(7);
         }
         int status = 0;
