@@ -182,6 +182,10 @@ error::error(errc code, std::string text)
 
 namespace detail {
 
+bool is_known(errc code) noexcept {
+    return words_for(code).code == code && code != errc{};
+}
+
 namespace {
 
 /// Deeper causes are cut off: a chain this long is a loop in disguise.
@@ -290,6 +294,17 @@ error_details describe(const std::exception_ptr& exception, errc fallback) {
         std::rethrow_exception(exception);
     } catch (const error& own) {
         details = own.details();
+        if (!is_known(details.code)) {  // a dataset's own, which names no code
+            if (details.remedy == remedy(details.code))
+                details.remedy = remedy(fallback);
+            details.code = fallback;
+        }
+        if (details.type.empty()) {
+            const std::string type = demangle(&typeid(own));
+            static const std::string plain = demangle(&typeid(error));
+            if (type != plain)
+                details.type = type;
+        }
         written.add_causes_of(own);
         return details;
     } catch (const std::exception& other) {

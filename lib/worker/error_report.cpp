@@ -58,11 +58,6 @@ error_details damaged(std::string_view what) {
     return details;
 }
 
-bool known(std::int32_t code) {
-    return code >= static_cast<int>(errc::invalid_option) &&
-           code <= static_cast<int>(errc::stream_captured);
-}
-
 }  // namespace
 
 std::uint64_t report_bytes(const error_details& details) {
@@ -112,7 +107,7 @@ error_details read_report(std::span<const std::byte> bytes) {
     std::memcpy(&header, bytes.data(), sizeof header);
     if (header.mark != report_mark)
         return damaged("no mark");
-    if (!known(header.code))
+    if (!is_known(static_cast<errc>(header.code)))
         return damaged("unknown code " + std::to_string(header.code));
     std::uint64_t left = bytes.size() - sizeof header;
     for (const std::uint64_t length : header.lengths) {

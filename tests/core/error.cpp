@@ -69,6 +69,10 @@ struct decode_failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+struct header_failure : error {
+    using error::error;
+};
+
 struct no_exception_at_all {};
 
 std::exception_ptr decoding_fails_because_of_a_file() {
@@ -101,6 +105,14 @@ TEST_CASE("every error code has a message and a remedy of its own", "[core]") {
     CHECK_FALSE(is_listed(static_cast<errc>(last_value + 1)));
     CHECK_FALSE(stoker::message(static_cast<errc>(last_value + 1)).empty());
     CHECK_FALSE(stoker::remedy(static_cast<errc>(last_value + 1)).empty());
+}
+
+TEST_CASE("a code is known exactly if it is listed", "[core]") {
+    for (int value = -10; value < 1000; ++value) {
+        CAPTURE(value);
+        CHECK(stoker::detail::is_known(static_cast<errc>(value)) ==
+              is_listed(static_cast<errc>(value)));
+    }
 }
 
 TEST_CASE("error codes convert to std::error_code of the category stoker", "[core]") {
@@ -174,6 +186,39 @@ TEST_CASE("a described error keeps its details", "[core]") {
     CHECK(details.pid == 99);
     CHECK(details.type.empty());
     CHECK(details.remedy == stoker::remedy(errc::shape_mismatch));
+}
+
+TEST_CASE("an error without a code keeps what it says and becomes the fallback", "[core]") {
+    for (const auto code : {errc{}, static_cast<errc>(-3), static_cast<errc>(4711)}) {
+        const error failure{
+            error_details{.code = code, .text = "bad header", .sample = 5, .file = "train/5.png"}};
+        const error_details details = describe(thrown(failure), errc::sample_failed);
+        CHECK(details.code == errc::sample_failed);
+        CHECK(details.text == "bad header");
+        CHECK(details.sample == stoker::index{5});
+        CHECK(details.file == "train/5.png");
+        CHECK(details.remedy == stoker::remedy(errc::sample_failed));
+    }
+    const error advised{error_details{.text = "bad header", .remedy = "delete the file"}};
+    CHECK(describe(thrown(advised), errc::sample_failed).remedy == "delete the file");
+}
+
+TEST_CASE("a type derived from error is told, error itself and its wrappers are not", "[core]") {
+    const error_details details =
+        describe(thrown(header_failure{errc::sample_failed, "bad header"}), errc::collate_failed);
+    CHECK(details.code == errc::sample_failed);
+    CHECK(contains(details.type, "header_failure"));
+    const error named{error_details{.code = errc::sample_failed, .type = "png::failure"}};
+    CHECK(describe(thrown(named), errc::collate_failed).type == "png::failure");
+    try {
+        try {
+            throw 42;
+        } catch (...) {
+            std::throw_with_nested(error{errc::collate_failed, "no way"});
+        }
+    } catch (...) {
+        CHECK(describe(std::current_exception(), errc::sample_failed).type.empty());
+    }
 }
 
 TEST_CASE("an exception of the dataset's own keeps its type and its whole text", "[core]") {

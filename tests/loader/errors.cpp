@@ -31,6 +31,10 @@ struct failure : std::runtime_error {
     double ratio_;
 };
 
+struct header_failure : stoker::error {
+    using stoker::error::error;
+};
+
 }  // namespace decoding
 
 namespace {
@@ -153,6 +157,22 @@ TEST_CASE("what is no exception class, or has no text, is an error with its type
         const error silent = failure_of({4, 1, [] { throw std::runtime_error(""); }}, how);
         CHECK(silent.type() == "std::runtime_error");
         CHECK(silent.text().empty());
+    }
+}
+
+TEST_CASE("an error of stoker's class without a code, or of a type derived from it, loses nothing",
+          "[loader]") {
+    const throwing_numbers without_code{
+        4, 2, [] { throw error{{.text = "bad header", .file = "train/2.png"}}; }};
+    const throwing_numbers derived{
+        4, 2, [] { throw decoding::header_failure(errc::sample_failed, "bad header"); }};
+    for (const way how : ways) {
+        const error seen = failure_of(without_code, how);
+        CHECK(seen.code() == errc::sample_failed);
+        CHECK(seen.text() == "bad header");
+        CHECK(seen.file() == "train/2.png");
+        CHECK(seen.sample() == 2);
+        CHECK(failure_of(derived, how).type() == "decoding::header_failure");
     }
 }
 

@@ -53,6 +53,25 @@ TEST_CASE("a report of almost nothing comes back as it was", "[worker]") {
     CHECK(read.pid == 0);
 }
 
+TEST_CASE("a report can have every code there is, and no other", "[worker]") {
+    int codes = 0;
+    for (int value = -1; value < 1000; ++value) {
+        CAPTURE(value);
+        error_details sent = full();
+        sent.code = static_cast<errc>(value);
+        const error_details read = read_report(written(sent));
+        if (is_known(sent.code)) {
+            ++codes;
+            CHECK(read.code == sent.code);
+            CHECK(read.text == sent.text);
+        } else {
+            CHECK(read.code == errc::protocol);
+            CHECK(read.text.find("unknown code " + std::to_string(value)) != std::string::npos);
+        }
+    }
+    CHECK(codes >= static_cast<int>(errc::stream_captured));
+}
+
 TEST_CASE("texts that do not fit are shortened, the longest first, and say so", "[worker]") {
     const error_details sent = full();
     std::vector<std::byte> room(1024);

@@ -54,6 +54,7 @@ std::error_code make_error_code(errc code) noexcept;
 ///     throw stoker::error{{.code = stoker::errc::sample_failed, .text = "bad header", .file =
 ///     path}};
 struct error_details {
+    /// Unset where a dataset throws it: becomes `sample_failed`, or what fits the place.
     errc code{};
     /// What failed; for a dataset's exception its own what(), whole, but for the place in Boost's
     /// headers with which Boost's end.
@@ -104,11 +105,15 @@ class error : public std::runtime_error {
 
 namespace detail {
 
+/// Whether this is one of `errc`'s values: it has a message and a remedy of its own.
+bool is_known(errc code) noexcept;
+
 /// The details of an exception in flight, as a worker would report it: an `error` keeps its own,
-/// anything else becomes `fallback` with its type and its text. Codes of std::system_error and
-/// nested exceptions are appended to the text, to that of a stream's exception also errno as it is
-/// now; the path of a std::filesystem error, nested ones included, becomes `file`. A null pointer
-/// gives `fallback` without text.
+/// but for a code that is none, which becomes `fallback`, and its type, where it is one derived
+/// from `error`. Anything else becomes `fallback` with its type and its text. Codes of
+/// std::system_error and nested exceptions are appended to the text, to that of a stream's
+/// exception also errno as it is now; the path of a std::filesystem error, nested ones included,
+/// becomes `file`. A null pointer gives `fallback` without text.
 error_details describe(const std::exception_ptr& exception, errc fallback);
 
 }  // namespace detail
