@@ -72,35 +72,106 @@ std::string workers(int count) {
     return std::to_string(count) + (count == 1 ? " worker" : " workers");
 }
 
-/// Designated initializers of the options that differ from their defaults, in their order.
-class initializers {
-  public:
-    template <class Value>
-    void add(const char* name, const Value& value, const Value& by_default) {
-        if (value != by_default)
-            text_ += (text_.empty() ? "." : ", .") + assignment(name, value);
-    }
-    void always(const char* name, int value) {
-        text_ += (text_.empty() ? "." : ", .") + assignment(name, value);
-    }
-    std::string finish() && { return "{" + text_ + "}"; }
+std::string literal(bool value) {
+    return value ? "true" : "false";
+}
 
-  private:
-    static std::string assignment(std::string name, bool value) {
-        return name + (value ? " = true" : " = false");
-    }
-    static std::string assignment(std::string name, int value) {
-        return name + " = " + std::to_string(value);
-    }
-    static std::string assignment(std::string name, std::uint64_t value) {
-        return name + " = " + std::to_string(value);
-    }
-    static std::string assignment(std::string name, std::chrono::milliseconds value) {
-        return name + " = std::chrono::milliseconds{" + std::to_string(value.count()) + "}";
-    }
+std::string literal(int value) {
+    return std::to_string(value);
+}
 
-    std::string text_;
+std::string literal(std::uint64_t value) {
+    return std::to_string(value);
+}
+
+std::string literal(std::chrono::milliseconds value) {
+    return "std::chrono::milliseconds{" + std::to_string(value.count()) + "}";
+}
+
+std::string literal(on_bad value) {
+    switch (value) {
+        case on_bad::fail:
+            return "stoker::on_bad::fail";
+        case on_bad::skip:
+            return "stoker::on_bad::skip";
+        case on_bad::replace:
+            return "stoker::on_bad::replace";
+    }
+    return "";
+}
+
+std::string literal(restart value) {
+    switch (value) {
+        case restart::never:
+            return "stoker::restart::never";
+        case restart::on_failure:
+            return "stoker::restart::on_failure";
+        case restart::always:
+            return "stoker::restart::always";
+    }
+    return "";
+}
+
+std::string literal(const std::string& value) {
+    std::string text = "\"";
+    for (const char letter : value) {
+        if (letter == '"' || letter == '\\')
+            text += '\\';
+        if (static_cast<unsigned char>(letter) >= ' ') {
+            text += letter;
+            continue;
+        }
+        std::array<char, 8> octal{};
+        std::snprintf(octal.data(), octal.size(), "\\%03o", static_cast<unsigned>(letter));
+        text += octal.data();
+    }
+    return text + '"';
+}
+
+/// Whether an option is among what is pasted.
+enum class named { where_it_differs, always, never };
+
+/// One of the options as a designated initializer.
+struct option_field {
+    const char* name;
+    named when;
+    bool (*same)(const loader_options& left, const loader_options& right);
+    std::string (*value)(const loader_options& from);
 };
+
+template <auto Member>
+constexpr option_field field(const char* name, named when = named::where_it_differs) {
+    return {name, when,
+            [](const loader_options& left, const loader_options& right) {
+                return left.*Member == right.*Member;
+            },
+            [](const loader_options& from) { return literal(from.*Member); }};
+}
+
+using options = loader_options;
+
+/// All of them, in the order that designators must have; the test counts them. `epochs` was the
+/// sweep's.
+constexpr std::array option_fields{field<&options::batch_size>("batch_size"),
+                                   field<&options::shuffle>("shuffle"),
+                                   field<&options::num_workers>("num_workers", named::always),
+                                   field<&options::in_flight>("in_flight"),
+                                   field<&options::drop_last>("drop_last"),
+                                   field<&options::timeout>("timeout"),
+                                   field<&options::sample_timeout>("sample_timeout"),
+                                   field<&options::on_bad>("on_bad"),
+                                   field<&options::prefetch_factor>("prefetch_factor"),
+                                   field<&options::persistent_workers>("persistent_workers"),
+                                   field<&options::in_order>("in_order"),
+                                   field<&options::seed>("seed"),
+                                   field<&options::epochs>("epochs", named::never),
+                                   field<&options::restart_workers>("restart_workers"),
+                                   field<&options::max_restarts>("max_restarts"),
+                                   field<&options::restart_window>("restart_window"),
+                                   field<&options::memory_limit_bytes>("memory_limit_bytes"),
+                                   field<&options::worker_threads>("worker_threads"),
+                                   field<&options::name>("name"),
+                                   field<&options::fork_with_threads>("fork_with_threads")};
 
 }  // namespace
 
@@ -151,25 +222,17 @@ std::string sweep_result::table() const {
 }
 
 std::string sweep_result::paste() const {
-    initializers text;
-    if (!options) {
-        text.always("num_workers", elbow().num_workers);
-        return std::move(text).finish();
-    }
     const loader_options by_default{};
-    const loader_options& chosen = *options;
-    text.add("batch_size", chosen.batch_size, by_default.batch_size);
-    text.add("shuffle", chosen.shuffle, by_default.shuffle);
-    text.always("num_workers", elbow().num_workers);
-    text.add("drop_last", chosen.drop_last, by_default.drop_last);
-    text.add("timeout", chosen.timeout, by_default.timeout);
-    text.add("prefetch_factor", chosen.prefetch_factor, by_default.prefetch_factor);
-    text.add("persistent_workers", chosen.persistent_workers, by_default.persistent_workers);
-    text.add("in_order", chosen.in_order, by_default.in_order);
-    text.add("seed", chosen.seed, by_default.seed);
-    text.add("memory_limit_bytes", chosen.memory_limit_bytes, by_default.memory_limit_bytes);
-    text.add("worker_threads", chosen.worker_threads, by_default.worker_threads);
-    return std::move(text).finish();  // not `epochs`, which was the sweep's
+    loader_options chosen = options.value_or(by_default);
+    chosen.num_workers = elbow().num_workers;
+    std::string text;
+    for (const option_field& each : option_fields) {
+        if (each.when == named::never ||
+            (each.when == named::where_it_differs && each.same(chosen, by_default)))
+            continue;
+        text += std::string(text.empty() ? "." : ", .") + each.name + " = " + each.value(chosen);
+    }
+    return "{" + text + "}";
 }
 
 }  // namespace stoker

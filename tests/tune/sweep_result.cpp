@@ -2,7 +2,9 @@
 
 #include <stoker/core/error.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,24 @@ using stoker::sweep_result;
 using stoker::sweep_row;
 
 namespace {
+
+struct anything {
+    template <class Type>
+    operator Type() const;  // NOLINT(google-explicit-constructor): that is its purpose
+};
+
+template <std::size_t Count>
+concept has_members = []<std::size_t... Number>(std::index_sequence<Number...>) {
+    return requires {
+        stoker::loader_options{(static_cast<void>(Number), anything{})...};
+    };
+}
+(std::make_index_sequence<Count>{});
+
+/// An option that is added must be pasted, too, and set in the test below.
+constexpr std::size_t option_count = 20;
+static_assert(has_members<option_count> && !has_members<option_count + 1>,
+              "stoker: options were added or removed: name them in sweep_result.cpp and here");
 
 sweep_row row(int num_workers, double samples_per_second) {
     sweep_row result{};
@@ -111,11 +131,50 @@ TEST_CASE("settings to paste name what differs from the defaults, in the options
           "{.batch_size = 64, .shuffle = true, .num_workers = 2, "
           ".timeout = std::chrono::milliseconds{3000}, .prefetch_factor = 4, "
           ".persistent_workers = false}");
-    const stoker::loader_options pasted{.batch_size = 64,
-                                        .shuffle = true,
-                                        .num_workers = 2,
-                                        .timeout = std::chrono::milliseconds{3000},
-                                        .prefetch_factor = 4,
-                                        .persistent_workers = false};
-    CHECK(pasted.batch_size == options.batch_size);
+}
+
+TEST_CASE("settings to paste name every option that is not the sweep's own", "[tune]") {
+    // What is pasted is compiled here, so that names, order and types are those of the options.
+    const stoker::loader_options given{.batch_size = 64,
+                                       .shuffle = true,
+                                       .num_workers = 2,
+                                       .in_flight = 32,
+                                       .drop_last = true,
+                                       .timeout = std::chrono::milliseconds{3000},
+                                       .sample_timeout = std::chrono::milliseconds{200},
+                                       .on_bad = stoker::on_bad::skip,
+                                       .prefetch_factor = 4,
+                                       .persistent_workers = false,
+                                       .in_order = false,
+                                       .seed = 7,
+                                       .epochs = 9,
+                                       .restart_workers = stoker::restart::never,
+                                       .max_restarts = 5,
+                                       .restart_window = std::chrono::milliseconds{1500},
+                                       .memory_limit_bytes = 1000000,
+                                       .worker_threads = 3,
+                                       .name = "the \"train\" \\ set\t\xc3\xa9",
+                                       .fork_with_threads = true};
+    auto result = of({{0, 100}, {2, 200}});
+    result.options = given;
+    const std::string text = result.paste();
+    CHECK(text ==
+          "{.batch_size = 64, .shuffle = true, .num_workers = 2, .in_flight = 32, "
+          ".drop_last = true, .timeout = std::chrono::milliseconds{3000}, "
+          ".sample_timeout = std::chrono::milliseconds{200}, .on_bad = stoker::on_bad::skip, "
+          ".prefetch_factor = 4, .persistent_workers = false, .in_order = false, .seed = 7, "
+          ".restart_workers = stoker::restart::never, .max_restarts = 5, "
+          ".restart_window = std::chrono::milliseconds{1500}, .memory_limit_bytes = 1000000, "
+          ".worker_threads = 3, .name = \"the \\\"train\\\" \\\\ set\\011\xc3\xa9\", "
+          ".fork_with_threads = true}");
+    const auto named = static_cast<std::size_t>(std::count(text.begin(), text.end(), '='));
+    CHECK(named + 1 == option_count);  // all but epochs
+}
+
+TEST_CASE("the elbow's workers are what is pasted, not those that the options had", "[tune]") {
+    auto result = of({{0, 100}, {2, 200}});
+    result.options = stoker::loader_options{
+        .num_workers = 8, .restart_workers = stoker::restart::always, .name = "a"};
+    CHECK(result.paste() ==
+          "{.num_workers = 2, .restart_workers = stoker::restart::always, .name = \"a\"}");
 }
