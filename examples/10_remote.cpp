@@ -101,6 +101,15 @@ asio::awaitable<void> answer(tcp::socket socket) {
     }
 }
 
+// Ends the server whichever way main is left.
+struct server_guard {
+    pid_t server;
+    ~server_guard() {
+        ::kill(server, SIGKILL);
+        ::waitpid(server, nullptr, 0);
+    }
+};
+
 // Forked before the loader is made, so that there is no thread for it in this process.
 pid_t start_server(std::uint16_t& port) {
     asio::io_context io;
@@ -124,9 +133,10 @@ pid_t start_server(std::uint16_t& port) {
 
 asio::awaitable<void> train(stoker::loader<remote_objects>& loader) {
     std::size_t samples = 0;
-    for (;;) {
+    for (int errors = 0; errors < 5;) {  // in a row: then it is no single object's fault
         auto [failure, batch] = co_await loader.next(asio::as_tuple(asio::use_awaitable));
         if (failure) {
+            ++errors;
             try {
                 std::rethrow_exception(failure);
             } catch (const stoker::error& told) {
@@ -134,29 +144,27 @@ asio::awaitable<void> train(stoker::loader<remote_objects>& loader) {
             }
         } else if (!batch) {
             break;
+        } else {
+            errors = 0;
+            samples += batch.size();
         }
-        samples += batch.size();
     }
     std::cout << samples << " of " << loader.size() << " objects\n";
 }
 
 int main() try {
     std::uint16_t port = 0;
-    const pid_t server = start_server(port);
-    {
-        stoker::loader loader{remote_objects{port},
-                              {.batch_size = 16,
-                               .num_workers = 2,
-                               .in_flight = 64,
-                               .timeout = 30s,
-                               .sample_timeout = 5s,
-                               .prefetch_factor = 4}};
-        asio::io_context io;
-        asio::co_spawn(io, train(loader), stoker::rethrow);
-        io.run();
-    }
-    ::kill(server, SIGKILL);
-    ::waitpid(server, nullptr, 0);
+    const server_guard server{start_server(port)};
+    stoker::loader loader{remote_objects{port},
+                          {.batch_size = 16,
+                           .num_workers = 2,
+                           .in_flight = 64,
+                           .timeout = 30s,
+                           .sample_timeout = 5s,
+                           .prefetch_factor = 4}};
+    asio::io_context io;
+    asio::co_spawn(io, train(loader), stoker::rethrow);
+    io.run();
 } catch (const std::exception& failure) {
     std::cerr << failure.what() << '\n';
     return 1;

@@ -162,6 +162,24 @@ asio::awaitable<void> go_on_after_errors(auto& loader) {
 }
 // [end]
 
+// [blocking_errors]
+void go_on_after_errors_blocking(auto& loader) {
+    for (int errors = 0; errors < 10;) {
+        try {
+            while (auto batch = loader.next_blocking()) {
+                step(batch);
+                errors = 0;
+            }
+            return;
+        } catch (const stoker::error& failure) {
+            std::cerr << failure.what() << '\n';
+            ++errors;
+            ++lost;
+        }
+    }
+}
+// [end]
+
 // [split]
 auto split() {
     auto [train, validation] = stoker::random_split(points{1000}, {0.8, 0.2}, 42);
@@ -245,6 +263,8 @@ int main() {
     stoker::loader failing{damaged{}, {.batch_size = 2, .num_workers = 2}};
     run(go_on_after_errors(failing));
     expect(lost == 1, "one batch is lost to one damaged sample");
+    go_on_after_errors_blocking(failing);
+    expect(lost == 2, "one batch is lost to it in the next epoch, too");
 
     auto [training, validation] = split();
     stoker::loader train_loader{std::move(training), {.batch_size = 64, .num_workers = 1}};

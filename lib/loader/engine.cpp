@@ -240,10 +240,12 @@ outcome engine::try_next(lease& batch) {
 }
 
 bool engine::ready() {
-    if (machine_->ready())
-        return true;
-    machine_->glance();
-    return machine_->ready();
+    return with_name(options().name, [this] {
+        if (machine_->ready())
+            return true;
+        machine_->glance();
+        return machine_->ready();
+    });
 }
 
 void engine::restart() {
@@ -265,7 +267,7 @@ memory_use engine::memory() const {
     return machine_->memory();
 }
 std::vector<pid_t> engine::worker_processes() {
-    return machine_->worker_processes();
+    return with_name(options().name, [this] { return machine_->worker_processes(); });
 }
 const skipped_samples& engine::skipped() const {
     return machine_->skipped();
@@ -277,7 +279,7 @@ slot_memory engine::slots() const {
     return machine_->slots();
 }
 void engine::populate_slots() const {
-    machine_->populate_slots();
+    with_name(options().name, [this] { machine_->populate_slots(); });
 }
 void engine::close() noexcept {
     machine_->close();

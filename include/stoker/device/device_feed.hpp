@@ -67,8 +67,9 @@ boost::asio::any_io_executor executor_of(const Handler& handler) {
 /// NVTX's headers: fetch and collate in workers, wait for batch, copy and prepare here.
 ///
 /// Lifetime: owns the loader. Batches may outlive the feed. Destroying it fails a pending `next()`;
-/// the last of feed and batches waits until the device is done with its memory. Moved from: only
-/// destruction and assignment are allowed.
+/// the last of feed and batches waits until the device is done with its memory, however long that
+/// takes: for ever when a device hangs, or a capture of a stream that uses a batch never ends.
+/// Moved from: only destruction and assignment are allowed.
 ///
 /// Thread safety: one thread or strand at a time, one `next()` at a time, any number of
 /// `completed()`. Batches may be used and released on any threads.

@@ -177,7 +177,9 @@ class loader {
     void restart(std::uint64_t epoch) { engine_->restart(epoch); }
 
     class iterator;
-    /// One epoch, blocking; a fresh one after a break. One range at a time.
+    /// One epoch, blocking; a fresh one after a break. One range at a time. An error, that of one
+    /// bad sample, too, ends the range, and the next range begins the next epoch: to go on with the
+    /// following batch, catch it around `next_blocking()`.
     iterator begin() {
         engine_->restart();
         return iterator(*this);

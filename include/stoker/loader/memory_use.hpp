@@ -19,7 +19,7 @@ struct memory_use {
     std::uint64_t fork_server_bytes = 0;  ///< the same for the process that forks them
     std::uint64_t total_bytes = 0;
 
-    /// One line to read: "6 batches × 9.2 MiB + 4 workers × 1.5 MiB + …".
+    /// One line to read: "6 slots × 9.2 MiB + 4 workers × 1.5 MiB + …".
     std::string text() const;
 };
 
