@@ -1,5 +1,6 @@
-// The least that workers can cost: as many bare forks, each of which writes one byte into a pipe,
-// and the first byte read. data128mib holds as much touched memory as the other arms.
+// What plain forks of this process cost, which is no lower bound: as many as there are workers,
+// each of which writes one byte into a pipe, and the first byte read. data128mib holds as much
+// touched memory as the other arms, whose page tables each fork copies.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -431,7 +431,6 @@ TEST_CASE("a loader of coroutines ends at once, whatever its workers wait for", 
         loader source{stuck_waits{0}, {.batch_size = 4, .num_workers = 2}};
         (void)source.try_next();
     }
-    // About a second is the loader's own bound; the rest is for a busy machine. The waits would take
-    // longer than this test may.
+    // About a second is the loader's own bound; the rest is for a busy machine.
     CHECK(std::chrono::steady_clock::now() - started < 10s);
 }

@@ -1,13 +1,16 @@
 // A loader's name, where several have to be told apart: in processes and in errors.
 
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/system.hpp"
 #include "loader/loader_datasets.hpp"
 #include "support/catch.hpp"
 #include "support/leaks.hpp"
@@ -109,6 +112,33 @@ TEST_CASE("refusals, deaths and misuse name their loader as well", "[loader]") {
     const error restart = failure_of([&] { source.restart(9); });
     CHECK(restart.code() == errc::invalid_option);
     CHECK(restart.loader() == "train");
+}
+
+TEST_CASE("ready() and worker_processes() name their loader in what they throw", "[loader]") {
+    const std::vector<std::function<void(loader<numbers>&)>> calls{
+        [](auto& source) { (void)source.ready(); },
+        [](auto& source) { (void)source.worker_processes(); }};
+    for (const auto& call : calls) {
+        loader source{numbers{8}, {.num_workers = 1, .name = "train"}};
+        while (source.next_blocking()) {
+        }
+        for (const pid_t worker : source.worker_processes())
+            ::kill(worker, SIGKILL);
+        detail::system_calls failing = detail::system_calls::real();
+        failing.sendmsg = [](int, const msghdr*, int) -> ssize_t {
+            errno = ENOBUFS;  // no successor can be asked for
+            return -1;
+        };
+        const error failure = failure_of([&] {
+            const detail::replaced_system_calls replaced(failing);
+            test_support::holds_within(5s, [&] {
+                call(source);
+                return false;
+            });
+        });
+        CAPTURE(failure.what());
+        CHECK(failure.loader() == "train");
+    }
 }
 
 TEST_CASE("an exception of a sampler's own comes as it is from a loader with a name", "[loader]") {
