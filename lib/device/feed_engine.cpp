@@ -147,8 +147,13 @@ struct feed_engine::next_operation {
                 break;
             }
             case queue::need::room: {
+                try {
+                    bound = bind(executor, all.wait_descriptor());
+                } catch (...) {  // the executor's context has no descriptor or memory for it
+                    finish(self, std::current_exception());
+                    return;
+                }
                 waiting = profile_range("wait for release", 0);
-                bound = bind(executor, all.wait_descriptor());
                 asio::posix::stream_descriptor& waited = *bound;
                 waited.async_wait(asio::posix::stream_descriptor::wait_read, std::move(self));
                 break;
@@ -189,11 +194,16 @@ struct feed_engine::completed_operation {
         const asio::any_io_executor target = executor;
         if (!std::exchange(started, true)) {
             self.reset_cancellation_state(asio::enable_total_cancellation());
+            try {
+                if (!failure)
+                    bound = bind(target, told->bell.number());
+            } catch (...) {  // the executor's context has no descriptor or memory for it
+                failure = std::current_exception();
+            }
             if (failure) {
                 asio::post(target, std::move(self));
                 return;
             }
-            bound = bind(target, told->bell.number());
             asio::posix::stream_descriptor& waited = *bound;
             waited.async_wait(asio::posix::stream_descriptor::wait_read, std::move(self));
             return;

@@ -170,9 +170,14 @@ struct engine::next_operation {
 
     template <class Self>
     void wait(Self& self) {
-        waiting = profile_range("wait for batch", 0);
         auto& bound = owner->waiter_->bound;
-        bound.emplace(executor, owner->machine_->wait_descriptor());
+        try {
+            bound.emplace(executor, owner->machine_->wait_descriptor());
+        } catch (...) {  // the executor's context has no descriptor or memory for it
+            finish(self, named(owner->machine_->options().name));
+            return;
+        }
+        waiting = profile_range("wait for batch", 0);
         binding.reset(owner->waiter_.get());
         bound->async_wait(asio::posix::stream_descriptor::wait_read, std::move(self));
     }

@@ -1,5 +1,8 @@
 // next() and completed() as operations: on any executor, cancelled, abandoned, failing.
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -44,6 +47,25 @@ asio::awaitable<void> train(word_feed& feed, consumer& eyes, int batches) {
     }
     co_await feed.completed(eyes.stream());
 }
+
+/// No further file may be opened while this lives, but for `spare` of them.
+class no_descriptors {
+  public:
+    explicit no_descriptors(rlim_t spare = 0) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const int free = ::dup(STDIN_FILENO);
+        REQUIRE(free >= 0);
+        ::close(free);
+        const rlimit none{static_cast<rlim_t>(free) + spare, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    no_descriptors(const no_descriptors&) = delete;
+    no_descriptors& operator=(const no_descriptors&) = delete;
+    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
 
 }  // namespace
 
@@ -102,6 +124,37 @@ TEST_CASE("completed() on a stream that is captured fails, in its handler") {
     REQUIRE(found);
     CHECK(error_of([&] { std::rethrow_exception(found); }).code() == stoker::errc::stream_captured);
     CHECK(platform.end_capture(eyes.stream()));
+}
+
+TEST_CASE("waits for which there is no descriptor fail in their handlers") {
+    simulated_platform platform(quick());
+    word_feed feed = make_word_feed({.depth = 1});
+    consumer eyes(platform, {});
+    word_batch first = feed.next_blocking();
+    word_batch second = feed.next_blocking();
+    std::exception_ptr of_next;
+    std::exception_ptr of_stream;
+    asio::io_context poor;
+    {
+        const no_descriptors limit(1);  // for what tells of the stream
+        feed.completed(eyes.stream(), asio::bind_executor(poor, [&](std::exception_ptr failure) {
+                           of_stream = std::move(failure);
+                       }));
+        CHECK_FALSE(of_stream);
+        CHECK_NOTHROW(poor.run());
+    }
+    REQUIRE(of_stream);
+    asio::io_context poorer;
+    {
+        const no_descriptors limit;
+        feed.next(asio::bind_executor(
+            poorer, [&](std::exception_ptr failure, word_batch) { of_next = std::move(failure); }));
+        CHECK_NOTHROW(poorer.run());
+    }
+    REQUIRE(of_next);
+    CHECK_THROWS_AS(std::rethrow_exception(of_next), boost::system::system_error);
+    first = {};
+    CHECK(feed.next_blocking());
 }
 
 TEST_CASE("a next() that waits for room is cancelled and takes nothing") {

@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <chrono>
 #include <exception>
 #include <future>
@@ -44,6 +46,22 @@ asio::awaitable<void> read_epochs(number_loader& source, int epochs,
         }
     }
 }
+
+/// No further file may be opened while this lives.
+class no_descriptors {
+  public:
+    no_descriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit none{0, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    no_descriptors(const no_descriptors&) = delete;
+    no_descriptors& operator=(const no_descriptors&) = delete;
+    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
 
 asio::awaitable<void> read_some(number_loader& source, int count, int& read) {
     for (int i = 0; i < count; ++i) {
@@ -305,6 +323,33 @@ TEST_CASE("looking at a loader beside a pending next() does not put it to sleep"
     io.run_for(30s);
     CHECK(done);
     CHECK(read == 300);
+}
+
+TEST_CASE("a wait for which there is no descriptor fails next(), which can be called again",
+          "[loader]") {
+    loader source{slow_numbers{2, [](stoker::index) { return 100; }},
+                  {.num_workers = 1, .name = "poor"}};
+    asio::io_context poor;
+    std::exception_ptr found;
+    {
+        const no_descriptors limit;
+        source.next(asio::bind_executor(
+            poor, [&](std::exception_ptr failure, auto) { found = std::move(failure); }));
+        CHECK_NOTHROW(poor.run());
+    }
+    REQUIRE(found);
+    CHECK_THROWS_AS(std::rethrow_exception(found), boost::system::system_error);
+    asio::io_context io;
+    int read = 0;
+    asio::co_spawn(
+        io,
+        [](auto& from, int& count) -> asio::awaitable<void> {
+            while (auto batch = co_await from.next())
+                ++count;
+        }(source, read),
+        rethrow);
+    io.run_for(30s);
+    CHECK(read == 2);
 }
 
 TEST_CASE("an operation that begins after its loader is gone fails", "[loader]") {
