@@ -23,6 +23,8 @@ struct fetch_limits {
 
     channel<place> places;
     std::chrono::milliseconds sample_timeout;  ///< 0: none
+    /// A sample that fails leaves the others of its batch alone: `samples_failed` tells of all.
+    bool go_on = false;
 };
 
 }  // namespace stoker::detail

@@ -4,9 +4,11 @@
 
 #include <stoker/collate/sample_maker.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,6 +20,7 @@
 #include <stoker/runtime/permit.hpp>
 #include <stoker/runtime/scope.hpp>
 #include "collate/fetch_limits.hpp"
+#include "collate/samples_failed.hpp"
 
 namespace asio = boost::asio;
 
@@ -30,6 +33,7 @@ struct fetching {
     sample_maker& maker;
     fetch_monitor& monitor;
     const fetch_limits& limits;
+    std::vector<failed_sample> failed{};
 };
 
 bool is_cancellation(const std::exception_ptr& failure) {
@@ -127,7 +131,9 @@ asio::awaitable<void> make_one(fetching& batch, std::size_t number) {
         error_details details = describe(std::current_exception(), errc::sample_failed);
         if (!details.sample && !batch.maker.makes_all())
             details.sample = sample;
-        throw error(std::move(details));
+        if (!batch.limits.go_on || batch.maker.makes_all())
+            throw error(std::move(details));
+        batch.failed.push_back({number, std::make_exception_ptr(error(std::move(details)))});
     }
 }
 
@@ -142,6 +148,11 @@ asio::awaitable<void> make_samples(const fetch_task& task, std::size_t count, sa
         co_return;
     };
     co_await scoped(body);
+    if (batch.failed.empty())
+        co_return;
+    std::sort(batch.failed.begin(), batch.failed.end(),
+              [](const failed_sample& a, const failed_sample& b) { return a.number < b.number; });
+    throw samples_failed(std::move(batch.failed));
 }
 
 }  // namespace stoker::detail

@@ -4,8 +4,10 @@
 
 namespace stoker::detail {
 
-local_loop::local_loop(int in_flight, std::chrono::milliseconds sample_timeout)
-    : limits_(loop().get_executor(), in_flight, sample_timeout) {}
+local_loop::local_loop(int in_flight, std::chrono::milliseconds sample_timeout, bool go_on)
+    : limits_(loop().get_executor(), in_flight, sample_timeout) {
+    limits_.go_on = go_on;
+}
 
 boost::asio::io_context& local_loop::loop() {
     static auto* const only = new boost::asio::io_context;

@@ -28,7 +28,8 @@ namespace stoker::detail {
 /// thread at a time. A dataset's coroutine may itself load from another loader.
 class local_loop {
   public:
-    local_loop(int in_flight, std::chrono::milliseconds sample_timeout);
+    /// `go_on`: behind samples that fail, see fetch_limits.
+    local_loop(int in_flight, std::chrono::milliseconds sample_timeout, bool go_on = false);
 
     const fetch_limits& limits() const { return limits_; }
 

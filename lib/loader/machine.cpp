@@ -410,7 +410,8 @@ void engine::machine::open_here() {
     opened_here_ = true;
     try {
         if (source_->waits()) {
-            local_loop_ = std::make_unique<local_loop>(options_.in_flight, options_.sample_timeout);
+            local_loop_ = std::make_unique<local_loop>(options_.in_flight, options_.sample_timeout,
+                                                       options_.on_bad == on_bad::skip);
             local_loop_->run(source_->async_open(0, 0, options_.seed));
         } else {
             source_->open(0, 0, options_.seed);

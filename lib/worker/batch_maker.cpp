@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "collate/samples_failed.hpp"
 #include "core/profile_range.hpp"
 #include "ipc/memory_limits.hpp"
 #include "worker/error_report.hpp"
@@ -136,11 +137,11 @@ class remaining {
             return false;
         if (skipped_.empty())
             begin();
-        if (place == unknown_place) {
+        if (place >= indices_.size() || indices_[place] != *failure.sample) {
             const auto found = std::find(indices_.begin(), indices_.end(), *failure.sample);
             place = static_cast<std::size_t>(found - indices_.begin());
         }
-        if (place >= indices_.size() || indices_[place] != *failure.sample)
+        if (place >= indices_.size())
             return false;
         indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(place));
         numbers_.erase(numbers_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -241,6 +242,27 @@ std::uint64_t report_room(const slot_geometry& geometry) {
     return std::min(most, geometry.data_capacity());
 }
 
+/// Leaves out whatever failed in one go; gives the failure that forbids it.
+std::optional<error_details> leave_out_all(remaining& list, const batch_maker_settings& settings,
+                                           const std::exception_ptr& failure) {
+    std::vector<failed_sample> all{{unknown_place, failure}};
+    try {
+        std::rethrow_exception(failure);
+    } catch (const samples_failed& several) {
+        all = several.all();
+    } catch (...) {  // of one sample, or of the batch
+    }
+    std::size_t gone = 0;
+    for (const failed_sample& each : all) {
+        error_details details = describe_failure(settings, std::nullopt, each.failure);
+        const std::size_t place = each.number == unknown_place ? unknown_place : each.number - gone;
+        if (!list.leave_out(details, place))
+            return details;
+        ++gone;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 bool concerns_batch(errc code) {
@@ -313,10 +335,10 @@ boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const
         errno = 0;  // of whichever coroutine came last, not of the one that failed
         if (!failure)
             co_return ready(slots, task, list, bytes);
-        error_details details = describe_failure(settings, std::nullopt, failure);
-        if (!list.leave_out(details, unknown_place)) {
-            name_samples(details, list.describe());
-            co_return fail_batch(slots, task, details);
+        std::optional<error_details> verdict = leave_out_all(list, settings, failure);
+        if (verdict) {
+            name_samples(*verdict, list.describe());
+            co_return fail_batch(slots, task, *verdict);
         }
     }
 }

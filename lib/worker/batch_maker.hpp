@@ -26,7 +26,8 @@ struct batch_maker_settings {
 /// skip_bad a sample that fails is left out and the others are made again: bad samples are rare.
 result_message make_batch(fetcher& source, const slab& slots, const task_message& task,
                           const batch_maker_settings& settings, fetch_monitor& monitor) noexcept;
-/// The same for a fetcher that waits. All arguments live until it ends; cancelled, it ends with a
+/// The same for a fetcher that waits; where its limits say `go_on`, the others are made again once
+/// for all samples that failed. All arguments live until it ends; cancelled, it ends with a
 /// `dropped` result when the monitor says that the epoch was given up, else with a failed one.
 boost::asio::awaitable<result_message> make_batch_waiting(fetcher& source, const slab& slots,
                                                           const task_message& task,

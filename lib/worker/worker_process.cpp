@@ -108,7 +108,7 @@ class worker_process final : public batch_watcher {
         settings_.seed = start.seed;
         settings_.worker = start.worker;
         settings_.num_workers = start.num_workers;
-        settings_.skip_bad = start.skip_bad;
+        limits_.go_on = settings_.skip_bad = start.skip_bad;
     }
 
     void run() {

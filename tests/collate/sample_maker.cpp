@@ -17,6 +17,7 @@
 
 #include <stoker/core/error.hpp>
 #include "collate/fetch_limits.hpp"
+#include "collate/samples_failed.hpp"
 #include "support/catch.hpp"
 
 using namespace stoker;
@@ -130,6 +131,28 @@ TEST_CASE("the first failure cancels the rest and names its sample", "[collate]"
     CHECK(details.text == "hole");
     CHECK(batch.maker.now == 0);
     CHECK(batch.monitor.ended.size() == 6);
+}
+
+TEST_CASE("told to go on, all others are made and all failures are told, by number", "[collate]") {
+    run_of batch(6, [](std::size_t number) -> asio::awaitable<void> {
+        co_await pause(1ms);
+        if (number == 1 || number == 4)
+            throw std::out_of_range("hole");
+    });
+    batch.limits.go_on = true;
+    batch.run();
+    CHECK(batch.maker.made.size() == 4);
+    REQUIRE(batch.failure);
+    try {
+        std::rethrow_exception(batch.failure);
+    } catch (const samples_failed& several) {
+        REQUIRE(several.all().size() == 2);
+        CHECK(several.all()[0].number == 1);
+        CHECK(several.all()[1].number == 4);
+        const error_details details = describe(several.all()[1].failure, errc::resource);
+        CHECK(details.sample == std::optional<stoker::index>(104));
+        CHECK(details.text == "hole");
+    }
 }
 
 TEST_CASE("an abandoned batch begins no further sample", "[collate]") {

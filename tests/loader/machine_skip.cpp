@@ -209,6 +209,39 @@ TEST_CASE("samples that kill their workers are left out, too", "[loader]") {
     }
 }
 
+namespace {
+
+/// Counts its calls; each eighth sample never comes.
+struct counted_late {
+    int* calls;
+    std::size_t size() const { return 64; }
+    asio::awaitable<number> get(stoker::index i) const {
+        ++*calls;
+        asio::steady_timer timer(co_await asio::this_coro::executor,
+                                 i % 8 == 3 ? std::chrono::milliseconds(1h) : 1ms);
+        co_await timer.async_wait(asio::use_awaitable);
+        number made{static_cast<std::int64_t>(i), 0};
+        co_return made;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the rest of a batch is made once more for all late samples, not for each", "[loader]") {
+    int calls = 0;
+    loader source{
+        counted_late{&calls},
+        {.batch_size = 64, .in_flight = 64, .sample_timeout = 300ms, .on_bad = on_bad::skip}};
+    const auto batch = source.next_blocking();
+    REQUIRE(batch);
+    CHECK(batch.size() + source.skipped().count == 64);
+    CHECK(source.skipped().count >= 8);
+    if (source.skipped().count == 8)  // more are late where the machine is busy
+        CHECK(calls == 64 + 56);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+        CHECK(batch[&number::value][i] == static_cast<std::int64_t>(batch.indices()[i]));
+}
+
 TEST_CASE("an epoch of nothing but bad samples is empty, an endless one says so", "[loader]") {
     for (const int workers : {0, 2}) {
         loader once{all_damaged{}, {.num_workers = workers, .on_bad = on_bad::skip}};

@@ -18,10 +18,10 @@ class sample_maker {
     virtual bool makes_all() const { return false; }
 };
 
-/// Awaits `maker.make` of the numbers up to `count`, as many at once as the limits let it. Those of
-/// a batch that began earlier go first. The first that fails, or takes longer than the limits'
-/// sample_timeout, cancels the others and is thrown once all have ended: as an `error` with its
-/// sample. All arguments are kept by reference.
+/// Awaits `maker.make` of the numbers up to `count`, as many at once as the limits let it; batches
+/// that began earlier go first. The first that fails, or takes longer than sample_timeout, cancels
+/// the others and is thrown once all have ended, as an `error` with its sample; with the limits'
+/// `go_on` all are made, and `samples_failed` is thrown. All arguments are kept by reference.
 boost::asio::awaitable<void> make_samples(const fetch_task& task, std::size_t count,
                                           sample_maker& maker, fetch_monitor& monitor,
                                           const fetch_limits& limits);

@@ -44,8 +44,9 @@ struct loader_options {
     std::chrono::milliseconds sample_timeout{0};
     /// What becomes of a sample that fails. `skip`: it is left out, its batch comes with fewer
     /// samples (drop_last looks at the sampler's lists, not at what is left of them), one without
-    /// any is left out too, and `loader::skipped()` tells which and why. `replace`: what a
-    /// `replace_bad` part sets. Neither is for streams, and neither is of use where get() makes a
+    /// any is left out too, and `loader::skipped()` tells which and why; its other samples are made
+    /// again, of coroutines once for all that failed, else once for each that did. `replace`: what
+    /// a `replace_bad` part sets. Neither is for streams, and neither is of use where get() makes a
     /// whole batch, unless what it throws is an `error` that names its sample.
     stoker::on_bad on_bad = stoker::on_bad::fail;
     /// Batches each worker is given ahead of need, 1 up. More evens out slow samples, for
