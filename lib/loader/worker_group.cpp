@@ -24,6 +24,7 @@ constexpr std::chrono::milliseconds server_patience{500};
 constexpr std::chrono::milliseconds end_of_server_patience{200};
 /// A stop message and some room: tasks_a_worker is the bound that matters.
 constexpr std::size_t queue_reserve = 4;
+constexpr int starts_between_looks = 16;  ///< the sockets hold some hundred messages
 
 }  // namespace
 
@@ -71,6 +72,10 @@ void worker_group::start_missing() {
         if (worker.now == worker_view::state::absent ||
             (worker.now == worker_view::state::dead && worker.buried))
             start(number);
+        // Its answers are taken in between: full of them, the socket would hold the fork server up,
+        // which would take no more requests.
+        if (number % starts_between_looks == starts_between_looks - 1)
+            take_server_events();
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iostream>
+#include <tuple>
 #include <vector>
 
 #include <stoker/stoker.hpp>
@@ -36,4 +37,23 @@ TEST_CASE("2,000 starts leave descriptors, memory and /dev/shm as they were", "[
     CHECK(resident_bytes() < memory + (2U << 20));
     CHECK(shared_memory_entries(::getpid()).empty());
     CHECK(holds_within(std::chrono::seconds(5), [] { return descendants().empty(); }));
+}
+
+TEST_CASE("more workers start than a socket holds messages", "[soak]") {
+    rlimit descriptors{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &descriptors) == 0);
+    descriptors.rlim_cur = descriptors.rlim_max;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &descriptors) == 0);
+    constexpr int workers = 400;
+    if (descriptors.rlim_cur < 8 * workers) {
+        std::cout << "skipped: too few descriptors allowed\n";
+        return;
+    }
+    const std::vector<std::int64_t> items(4 * workers, 1);
+    stoker::loader loader{items, {.num_workers = workers}};
+    std::int64_t sum = 0;
+    for (auto& batch : loader)
+        sum += std::get<0>(batch.columns())[0];
+    CHECK(sum == 4 * workers);
+    CHECK(loader.worker_processes().size() == static_cast<std::size_t>(workers));
 }
