@@ -56,6 +56,10 @@ void check_options(const loader_options& options, bool has_sampler, bool has_bat
     all.expect_range("timeout (milliseconds)", options.timeout.count(), 0, max_milliseconds);
     all.expect_range("sample_timeout (milliseconds)", options.sample_timeout.count(), 0,
                      max_milliseconds);
+    all.expect_range("on_bad", static_cast<long>(options.on_bad), 0,
+                     static_cast<long>(on_bad::replace));
+    all.expect_range("restart_workers", static_cast<long>(options.restart_workers), 0,
+                     static_cast<long>(restart::always));
     all.expect_range("max_restarts", options.max_restarts, 0, max_tasks);
     all.expect_range("restart_window (milliseconds)", options.restart_window.count(), 1,
                      max_milliseconds);

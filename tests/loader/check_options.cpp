@@ -108,3 +108,11 @@ TEST_CASE("drop_last that leaves nothing is an error, an empty dataset is not", 
     CHECK(complaint_of(0).code == errc::invalid_dataset);
     CHECK(complaint_of(5).code == errc::invalid_option);
 }
+
+TEST_CASE("an enumeration's value that has no name is refused", "[loader]") {
+    loader_options options{};
+    options.on_bad = static_cast<on_bad>(99);
+    CHECK(mentions(complaint(options), "on_bad is 99"));
+    options.restart_workers = static_cast<restart>(77);
+    CHECK(mentions(complaint(options), "restart_workers is 77"));
+}
