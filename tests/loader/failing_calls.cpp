@@ -48,7 +48,7 @@ std::size_t mappings_of_ours() {
 /// What is left when a life is over; empty: nothing.
 std::string leftovers(std::size_t descriptors) {
     std::string text;
-    if (!holds_within(5s, [] { return descendants().empty(); }))
+    if (!holds_within(20s, [] { return descendants().empty(); }))
         text += "processes:\n" + to_text(descendants());
     if (open_descriptor_count() != descriptors)
         text += "descriptors: " + std::to_string(open_descriptor_count()) + " instead of " +
@@ -123,7 +123,7 @@ life one_life(const call_plan& plan) {
             out << left;
             return (left.empty() ? status : 3) + (reached ? 0 : 8);
         },
-        30s);
+        60s);
     return {outcome.exit_status < 8, outcome.exit_status == 0 || outcome.exit_status == 8,
             !outcome.timed_out && (outcome.exit_status & 7) < 2 && outcome.exit_status >= 0 &&
                 outcome.exit_status < 16,
