@@ -1,8 +1,5 @@
 // next() and completed() as operations: on any executor, cancelled, abandoned, failing.
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -19,6 +16,7 @@
 
 #include <stoker/runtime/rethrow.hpp>
 #include "device/device_rig.hpp"
+#include "support/no_descriptors.hpp"
 
 using namespace device_rig;
 namespace asio = boost::asio;
@@ -47,25 +45,6 @@ asio::awaitable<void> train(word_feed& feed, consumer& eyes, int batches) {
     }
     co_await feed.completed(eyes.stream());
 }
-
-/// No further file may be opened while this lives, but for `spare` of them.
-class no_descriptors {
-  public:
-    explicit no_descriptors(rlim_t spare = 0) {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const int free = ::dup(STDIN_FILENO);
-        REQUIRE(free >= 0);
-        ::close(free);
-        const rlimit none{static_cast<rlim_t>(free) + spare, before_.rlim_max};
-        ::setrlimit(RLIMIT_NOFILE, &none);
-    }
-    no_descriptors(const no_descriptors&) = delete;
-    no_descriptors& operator=(const no_descriptors&) = delete;
-    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
-  private:
-    rlimit before_{};
-};
 
 }  // namespace
 
@@ -136,7 +115,7 @@ TEST_CASE("waits for which there is no descriptor fail in their handlers") {
     std::exception_ptr of_stream;
     asio::io_context poor;
     {
-        const no_descriptors limit(1);  // for what tells of the stream
+        const stoker::test_support::no_descriptors limit(1);  // for what tells of the stream
         feed.completed(eyes.stream(), asio::bind_executor(poor, [&](std::exception_ptr failure) {
                            of_stream = std::move(failure);
                        }));
@@ -146,7 +125,7 @@ TEST_CASE("waits for which there is no descriptor fail in their handlers") {
     REQUIRE(of_stream);
     asio::io_context poorer;
     {
-        const no_descriptors limit;
+        const stoker::test_support::no_descriptors limit;
         feed.next(asio::bind_executor(
             poorer, [&](std::exception_ptr failure, word_batch) { of_next = std::move(failure); }));
         CHECK_NOTHROW(poorer.run());

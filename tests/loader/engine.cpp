@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include <chrono>
 #include <exception>
 #include <future>
@@ -27,6 +25,7 @@
 
 #include "loader/loader_datasets.hpp"
 #include "support/catch.hpp"
+#include "support/no_descriptors.hpp"
 
 using namespace stoker;
 using namespace stoker::test_loader;
@@ -46,22 +45,6 @@ asio::awaitable<void> read_epochs(number_loader& source, int epochs,
         }
     }
 }
-
-/// No further file may be opened while this lives.
-class no_descriptors {
-  public:
-    no_descriptors() {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const rlimit none{0, before_.rlim_max};
-        ::setrlimit(RLIMIT_NOFILE, &none);
-    }
-    no_descriptors(const no_descriptors&) = delete;
-    no_descriptors& operator=(const no_descriptors&) = delete;
-    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
-  private:
-    rlimit before_{};
-};
 
 asio::awaitable<void> read_some(number_loader& source, int count, int& read) {
     for (int i = 0; i < count; ++i) {
@@ -332,7 +315,7 @@ TEST_CASE("a wait for which there is no descriptor fails next(), which can be ca
     asio::io_context poor;
     std::exception_ptr found;
     {
-        const no_descriptors limit;
+        const test_support::no_descriptors limit;
         source.next(asio::bind_executor(
             poor, [&](std::exception_ptr failure, auto) { found = std::move(failure); }));
         CHECK_NOTHROW(poor.run());
